@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The control socket: a Unix stream socket on which the command line asks a running daemon. One
+ * request a connection: a JSON object on one line; one JSON object back, then the end. An answer
+ * that failed is {"error": "text"}. Requests are at most CONTROL_REQUEST_MAX bytes, connections
+ * at most CONTROL_CLIENTS_MAX; a client that dawdles is cut after CONTROL_TIMEOUT_MS. The server
+ * runs on the loop's thread; control_call blocks and is for the command line.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <uv.h>
+
+#include "base/err.h"
+
+enum {
+	CONTROL_REQUEST_MAX = 64 * 1024,
+	CONTROL_ANSWER_MAX = 64 * 1024 * 1024,
+	CONTROL_CLIENTS_MAX = 32,
+	CONTROL_TIMEOUT_MS = 5000,
+};
+
+struct control;
+
+/* Gets the request (an object), returns a new reference to the answer, never NULL. */
+typedef json_t *control_handler(void *arg, const json_t *request);
+
+/* Makes `path` (mode 0660, missing parent directories too) and replaces a socket left there by a
+ * daemon that is gone; the caller holds the lock that says so. */
+int control_listen(uv_loop_t *loop, const char *path, control_handler *handler, void *arg,
+		   struct control **ret, struct err *err);
+/* Stops, unlinks the path, frees when the loop has closed its handles. */
+void control_close(struct control *control);
+
+/* Sends the request and waits for the answer, timeout_ms at most. An answer with "error" is an
+ * error here. *ret is a new reference. */
+int control_call(const char *path, const json_t *request, int timeout_ms, json_t **ret,
+		 struct err *err);

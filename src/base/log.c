@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/time.h"
+
+static enum log_level level_now = LOG_INFO;
+static const char *const level_names[] = {"error", "warn", "info", "debug"};
+
+void log_set_level(enum log_level level)
+{
+	level_now = level;
+}
+
+enum log_level log_level(void)
+{
+	return level_now;
+}
+
+/* Returns whether the line may pass, and through ret_held how many were kept back before it. */
+static int limit_pass(struct log_limit *limit, uint32_t *ret_held)
+{
+	uint64_t second = time_now_ns() / TIME_SECOND_NS;
+
+	if (second != limit->second) {
+		/* After a burst a single line a second, until a second goes by with none. */
+		limit->passed = limit->passed > 0 && second == limit->second + 1 ? LOG_BURST - 1
+										 : 0;
+		limit->second = second;
+	}
+	if (limit->passed >= LOG_BURST) {
+		limit->held++;
+		return 0;
+	}
+	limit->passed++;
+	*ret_held = limit->held;
+	limit->held = 0;
+	return 1;
+}
+
+static size_t add(char *line, size_t used, const char *format, va_list args)
+{
+	int length = vsnprintf(line + used, LOG_LINE_MAX - used, format, args);
+
+	if (length < 0)
+		return used;
+	used += (size_t)length;
+	return used < LOG_LINE_MAX - 1 ? used : LOG_LINE_MAX - 2;
+}
+
+__attribute__((format(printf, 3, 4))) static size_t addf(char *line, size_t used,
+							 const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	used = add(line, used, format, args);
+	va_end(args);
+	return used;
+}
+
+void log_write(enum log_level level, struct log_limit *limit, const char *message,
+	       const char *fields, ...)
+{
+	char line[LOG_LINE_MAX];
+	uint32_t held = 0;
+	size_t used;
+	va_list args;
+
+	if (level > level_now || (limit && !limit_pass(limit, &held)))
+		return;
+	used = addf(line, 0, "level=%s msg=\"%s\"", level_names[level], message);
+	if (*fields) {
+		used = addf(line, used, " ");
+		va_start(args, fields);
+		used = add(line, used, fields, args);
+		va_end(args);
+	}
+	if (held)
+		used = addf(line, used, " held=%u", held);
+	line[used++] = '\n';
+	/* A log that cannot be written must not stop what it reports on. */
+	if (write(STDERR_FILENO, line, used) < 0)
+		return;
+}
+
+struct log_quoted log_quote(const char *text)
+{
+	struct log_quoted quoted;
+	size_t used = 0;
+
+	quoted.text[used++] = '"';
+	for (const char *c = text; *c && used + 6 < sizeof(quoted.text); c++) {
+		unsigned char byte = (unsigned char)*c;
+
+		if (byte == '"' || byte == '\\') {
+			quoted.text[used++] = '\\';
+			quoted.text[used++] = (char)byte;
+		} else if (byte < 0x20 || byte == 0x7f) {
+			used += (size_t)snprintf(quoted.text + used, 5, "\\x%02x", byte);
+		} else {
+			quoted.text[used++] = (char)byte;
+		}
+	}
+	quoted.text[used++] = '"';
+	quoted.text[used] = '\0';
+	return quoted;
+}

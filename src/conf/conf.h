@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The configuration as typed values: what weir.yaml(5) and the agent's file say, checked whole.
+ * A loaded configuration is read-only, lives in one arena, and is freed with conf_free; pointers
+ * into it die with it. Every error of a file is reported with line and column; a file with one
+ * error yields nothing. A key or value that is known but does not work yet is an error, never
+ * ignored. Any thread; no I/O but reading the file.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "base/err.h"
+
+enum {
+	CONF_FILE_MAX = 16 * 1024 * 1024, /* bytes of a file */
+	CONF_NAME_MAX = 63, /* letters of a name: [A-Za-z0-9._-], first a letter or digit */
+	CONF_WEIGHT_MAX = 1000000,
+};
+
+/* Where in the file a thing stands, for checks made after parsing. */
+struct conf_place {
+	int line;
+	int column;
+};
+
+enum conf_xdp { CONF_XDP_NATIVE, CONF_XDP_GENERIC, CONF_XDP_AUTO };
+enum conf_state { CONF_STATE_ACTIVE, CONF_STATE_DRAIN, CONF_STATE_MAINT };
+enum conf_check_type { CONF_CHECK_TCP, CONF_CHECK_NONE };
+enum conf_on_down { CONF_ON_DOWN_KEEP, CONF_ON_DOWN_RESET };
+enum conf_tracking { CONF_TRACKING_ALWAYS, CONF_TRACKING_NONE };
+enum conf_forward { CONF_FORWARD_IPIP };
+
+struct conf_flows {
+	uint32_t entries;      /* as written; the data plane rounds up to a power of two */
+	uint32_t insert_limit; /* a core and second */
+	uint64_t established_ms, handshake_ms, closing_ms, udp_ms;
+};
+
+struct conf_node {
+	const char *name; /* the default depends on the host: conf_default_name */
+	const char **interfaces;
+	size_t interface_count;
+	enum conf_xdp xdp;
+	uint32_t path_mtu; /* 0: the interface's */
+	bool has_source4, has_source6;
+	struct prefix source4, source6; /* node.tunnel */
+	struct conf_flows flows;
+};
+
+struct conf_check {
+	enum conf_check_type type;
+	uint16_t port; /* set in a loaded configuration unless the type is none */
+	uint32_t interval_ms, timeout_ms;
+	uint32_t rise, fall;
+};
+
+struct conf_backend {
+	const char *name;
+	struct addr address;
+	uint16_t port; /* 0: the VIP's */
+	uint32_t weight;
+	enum conf_state state;
+	struct conf_place place;
+};
+
+struct conf_pool {
+	const char *name;
+	uint32_t table_size; /* a prime that Maglev allows; `auto` is resolved here */
+	struct conf_check check;
+	enum conf_on_down on_down;
+	uint64_t on_down_keep_ms;
+	struct conf_backend *backends;
+	size_t backend_count; /* 1 or more */
+	struct conf_place place;
+};
+
+struct conf_listen {
+	uint8_t proto;        /* IPPROTO_TCP or IPPROTO_UDP */
+	uint16_t first, last; /* host order */
+};
+
+struct conf_service {
+	const char *name;
+	struct addr *vips;
+	size_t vip_count; /* 1 or more */
+	struct conf_listen *listens;
+	size_t listen_count; /* 1 or more */
+	const struct conf_pool *pool;
+	enum conf_forward forward;
+	enum conf_tracking tracking;
+	struct conf_place place;
+};
+
+struct conf {
+	struct conf_node node;
+	const char *seed; /* any text; "" by default */
+	struct conf_pool *pools;
+	size_t pool_count;
+	struct conf_service *services;
+	size_t service_count;
+	struct arena *arena; /* owns all of it */
+};
+
+struct conf_port_map { /* agent.ports: not working yet, kept for its shape */
+	struct addr vip;
+	struct conf_listen listen;
+	uint16_t to;
+};
+
+struct conf_agent {
+	const char *name;
+	const char **interfaces;
+	size_t interface_count;
+	enum conf_xdp xdp; /* auto by default: an agent lives on any host */
+	struct prefix *balancers;
+	size_t balancer_count; /* 1 or more */
+	struct addr *vips;
+	size_t vip_count;  /* 1 or more */
+	uint32_t path_mtu; /* 0: the interface's */
+	struct arena *arena;
+};
+
+/* 0 and *ret, or -errno and errors (sorted, at least one). A file that cannot be read is one
+ * error without a place. */
+int conf_load(const char *path, struct conf **ret, struct err_list *errors);
+int conf_parse(const char *text, size_t length, struct conf **ret, struct err_list *errors);
+void conf_free(struct conf *conf);
+
+int conf_agent_load(const char *path, struct conf_agent **ret, struct err_list *errors);
+int conf_agent_parse(const char *text, size_t length, struct conf_agent **ret,
+		     struct err_list *errors);
+void conf_agent_free(struct conf_agent *agent);

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The tables that the control plane writes and the packet path reads: their shapes, their limits,
+ * and how a writer changes them under running packets. The same shapes are BPF maps (each a
+ * mappable array, so page-aligned: a 64-byte record is one cache line) and plain arrays in the
+ * native engine. One writer, the daemon; flows are written by the packet path.
+ *
+ * Changes that a reader must never see half of are one aligned 64-bit store: a slot, a listen, a
+ * service's table, the first eight bytes of a backend's MAC addresses.
+ *
+ * Addresses are 16 bytes in network order, IPv4 as ::ffff:a.b.c.d. Numbers are the host's unless
+ * the type is __be16 or __be32. An index of 0 in services and backends means "none".
+ */
+#pragma once
+
+#include <linux/types.h>
+
+enum {
+	ABI_VERSION = 1,             /* of everything here; another one is not adopted */
+	ABI_VIPS = 16384,            /* places of the VIP table; a power of two */
+	ABI_VIPS_USED = 4096,        /* addresses at most, so that probes stay short */
+	ABI_VIP_PROBES = 8,          /* places that a look-up tries at most */
+	ABI_VIP_LISTENS = 14,        /* listens of one address */
+	ABI_SERVICES = 4096,         /* records, the first is "none" */
+	ABI_BACKENDS = 16384,        /* records, the first is "none" */
+	ABI_SLOTS = 2 * 1024 * 1024, /* of all pools together */
+	ABI_BUCKET_FLOWS = 4,        /* flow entries of a bucket */
+	ABI_FLOWS_MIN = 1024,
+	ABI_FLOWS_MAX = 64 * 1024 * 1024,
+	ABI_FLOWS_DEFAULT = 1024 * 1024,
+	ABI_TICK_SHIFT = 30, /* a flow's time counts ticks of 2^30 ns, about 1.07 s */
+};
+
+struct abi_addr {
+	union {
+		__u8 bytes[16];
+		__be32 word[4];
+		__u64 half[2]; /* only to compare, hash and copy */
+	};
+};
+
+/* --- the node: one record --- */
+
+struct abi_node {
+	__u64 slot_seed;         /* the fleet's: which slot a flow has */
+	__u64 flow_secret;       /* this node's: signatures, buckets */
+	__u64 vip_secret;        /* this node's: places in the VIP table */
+	__u64 clock_ns;          /* the time, where the engine runs by a given clock (trace) */
+	struct abi_addr source4; /* outer sources: the prefix ... */
+	struct abi_addr source6;
+	__be32 source4_vary; /* ... and which of the last 32 bits vary with the flow */
+	__be32 source6_vary;
+	__u32 flow_buckets_mask; /* buckets - 1, a power of two less one */
+	__u32 insert_limit;      /* new entries a core and second; 0: none are made */
+	__u32 established_ticks; /* idle time after which an entry is void, by its state */
+	__u32 handshake_ticks;
+	__u32 closing_ticks;
+	__u32 udp_ticks;
+	__u64 pad[4];
+};
+_Static_assert(sizeof(struct abi_node) == 128, "abi_node is two cache lines");
+
+/* --- VIPs: an open-addressed table, found by address --- */
+
+/*
+ * A listen: bits 0-15 first port, 16-31 last port, 32-39 protocol (IPPROTO_*), 40-63 service.
+ * Ports in host order. 0 is an unused place.
+ */
+static inline __u64 abi_listen(__u16 first, __u16 last, __u8 proto, __u32 service)
+{
+	return (__u64)first | (__u64)last << 16 | (__u64)proto << 32 | (__u64)service << 40;
+}
+
+/*
+ * An unused place has address ::, and ends a search. A VIP taken away keeps its place and address
+ * with no listens, until the table is built anew. Writers fill the listens before the address.
+ */
+struct abi_vip {
+	struct abi_addr addr;
+	__u64 listens[ABI_VIP_LISTENS];
+};
+_Static_assert(sizeof(struct abi_vip) == 128, "abi_vip is two cache lines");
+
+/* --- services --- */
+
+enum abi_service_flags {
+	ABI_SERVICE_TRACK = 1 << 0, /* every flow has an entry (`tracking: always`) */
+};
+
+struct abi_service {
+	__u64 table;         /* bits 0-31 the first slot, 32-63 how many; 0 slots: empty */
+	__u64 identity;      /* of the service's name: how a restarted daemon knows it again */
+	__u64 pool_identity; /* of the pool whose slots these are */
+	__u32 flags;
+	__u32 pad;
+};
+_Static_assert(sizeof(struct abi_service) == 32, "two abi_service to a cache line");
+
+static inline __u64 abi_table(__u32 first, __u32 size)
+{
+	return (__u64)first | (__u64)size << 32;
+}
+
+/* --- slots --- */
+
+/*
+ * One word decides: bits 0-19 the backend that new flows get (current), 20-39 the one that flows
+ * from before a change have (previous), 40-59 the slot's other owner: the base owner while
+ * another serves in its place, else who would serve in its place. Bit 60: in transition.
+ */
+enum { ABI_INDEX_BITS = 20, ABI_INDEX_MASK = (1 << ABI_INDEX_BITS) - 1 };
+_Static_assert(ABI_BACKENDS <= 1 << ABI_INDEX_BITS, "a backend's index fits a slot's field");
+#define ABI_SLOT_TRANSITION (1ULL << 60)
+
+static inline __u64 abi_slot(__u32 current, __u32 previous, __u32 other)
+{
+	return (__u64)current | (__u64)previous << 20 | (__u64)other << 40;
+}
+
+static inline __u32 abi_slot_current(__u64 slot)
+{
+	return (__u32)slot & ABI_INDEX_MASK;
+}
+
+static inline __u32 abi_slot_previous(__u64 slot)
+{
+	return (__u32)(slot >> 20) & ABI_INDEX_MASK;
+}
+
+static inline __u32 abi_slot_other(__u64 slot)
+{
+	return (__u32)(slot >> 40) & ABI_INDEX_MASK;
+}
+
+/* --- backends --- */
+
+enum abi_backend_flags {
+	ABI_BACKEND_UP = 1 << 0,    /* new flows may come: healthy and active */
+	ABI_BACKEND_KEEP = 1 << 1,  /* flows that are there may go on */
+	ABI_BACKEND_NEIGH = 1 << 2, /* ifindex and MAC addresses are known */
+};
+
+struct abi_backend {
+	struct abi_addr addr; /* where the tunnel ends */
+	__u8 dst_mac[6];      /* next hop; one 64-bit store with the two bytes that follow */
+	__u8 src_mac[6];
+	__u32 ifindex;  /* where its packets leave */
+	__u64 identity; /* of pool, and address and port: how a restart knows it again */
+	__u32 flags;
+	__u16 mtu;       /* largest outer IP packet */
+	__u16 outer_sum; /* sum of the outer IPv4 header's constant words (pkt/encap.h) */
+	__u8 generation; /* counts the index's reuse: an old pin matches nothing */
+	__u8 pad[15];
+};
+_Static_assert(sizeof(struct abi_backend) == 64, "abi_backend is a cache line");
+
+/* --- flows --- */
+
+/* key and pin: see dp/flow.h. 16 bytes a flow, 64 a bucket. */
+struct abi_flow {
+	__u64 key;
+	__u64 pin;
+};
+
+struct abi_bucket {
+	struct abi_flow flows[ABI_BUCKET_FLOWS];
+};
+_Static_assert(sizeof(struct abi_bucket) == 64, "abi_bucket is a cache line");
+
+/* --- what comes back --- */
+
+struct abi_count {
+	__u64 packets;
+	__u64 bytes; /* of the frame as it came */
+};
+
+/* Events beside verdicts; a counter of each core. */
+enum abi_event {
+	ABI_EVENT_FLOW_NEW,     /* entries made */
+	ABI_EVENT_FLOW_SKIPPED, /* not made: table full of live flows, or the insert limit */
+	ABI_EVENT_FLOW_EVICTED, /* a live entry gave way to a new one */
+	ABI_EVENTS,
+};
+
+/* What became of the last packet, written only where the engine traces. */
+struct abi_trace {
+	__u32 verdict; /* enum verdict */
+	__u32 why;     /* enum why */
+	__u32 service;
+	__u32 backend;
+	__u32 slot; /* in its pool's table */
+	__u32 pad;
+};

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The XDP data plane: opens and loads the program, creates or adopts the pinned maps, attaches,
+ * gives the writer its tables, reads counters, and runs single frames in the kernel
+ * (BPF_PROG_TEST_RUN) for tests and `weir trace`. One thread.
+ *
+ * With a pin directory the maps and the links outlive the process: the next dp_open adopts them
+ * if their layout is the same (dp_adopted), else refuses and says why. Without one everything
+ * ends with dp_close.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "dp/link.h"
+#include "dp/tables.h"
+
+struct dp;
+
+struct dp_options {
+	const char *pin_dir;   /* on bpffs; NULL: nothing is pinned */
+	uint32_t flow_entries; /* rounded up to a power of two of buckets */
+	bool ipv6;             /* some VIP is IPv6: else its code is left out */
+	bool track;            /* some service tracks flows: else its code is left out */
+	bool trace;            /* runs by dp_run only: given clock, abi_trace written */
+};
+
+int dp_open(const struct dp_options *options, struct dp **ret, struct err *err);
+/* The maps were there already, with what an earlier daemon wrote. */
+bool dp_adopted(const struct dp *dp);
+struct dp_tables *dp_tables(struct dp *dp);
+
+/* Attaches to one more interface; see dp_link_attach. */
+int dp_attach(struct dp *dp, const char *interface, enum dp_xdp wanted, struct err *err);
+size_t dp_attached_count(const struct dp *dp);
+const struct dp_attached *dp_attached(const struct dp *dp, size_t i);
+/* Detaches pinned links of interfaces that dp_attach was not called for (an earlier daemon's). */
+int dp_detach_others(struct dp *dp, struct err *err);
+
+/* Sums over the cores. */
+struct abi_count dp_verdict_count(const struct dp *dp, uint32_t verdict);
+struct abi_count dp_service_count(const struct dp *dp, uint32_t service);
+struct abi_count dp_backend_count(const struct dp *dp, uint32_t backend);
+uint64_t dp_event_count(const struct dp *dp, enum abi_event event);
+/* Sets a record's counters to zero, for an index that gets a new owner. */
+void dp_reset_service(struct dp *dp, uint32_t service);
+void dp_reset_backend(struct dp *dp, uint32_t backend);
+
+/* As native_run, in the kernel; only with options.trace. -E2BIG: longer than the kernel takes. */
+int dp_run(struct dp *dp, uint8_t *frame, size_t length, size_t capacity, uint64_t now_ns,
+	   struct dp_result *ret);
+
+/* Detaches and unpins: the end of forwarding. */
+void dp_teardown(struct dp *dp);
+/* Lets go; what is pinned goes on. */
+void dp_close(struct dp *dp);

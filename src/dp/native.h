@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The packet path compiled natively, over tables in plain memory: what tests, fuzzers and
+ * `weir trace` run. The same decisions as the XDP program, byte for byte. One thread an engine.
+ */
+#pragma once
+
+#include "dp/tables.h"
+
+struct native;
+
+/* Flow entries are rounded up to a power of two of buckets. 0, -EINVAL or -ENOMEM. */
+int native_new(uint32_t flow_entries, struct native **ret);
+void native_free(struct native *native);
+struct dp_tables *native_tables(struct native *native);
+
+/*
+ * Runs one frame at `now_ns` (any clock that does not go back). `frame` has room for `capacity`
+ * bytes, of which at least NATIVE_HEADROOM must be beyond `length`; on return it holds the frame
+ * as it leaves. Result as of the XDP program.
+ */
+enum { NATIVE_HEADROOM = 128 };
+int native_run(struct native *native, uint8_t *frame, size_t length, size_t capacity,
+	       uint64_t now_ns, struct dp_result *ret);
+/* Counters since native_new. */
+struct abi_count native_verdict_count(const struct native *native, uint32_t verdict);
+struct abi_count native_service_count(const struct native *native, uint32_t service);
+struct abi_count native_backend_count(const struct native *native, uint32_t backend);
+uint64_t native_event_count(const struct native *native, enum abi_event event);

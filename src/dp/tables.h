@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The writer's view of the packet path's tables (abi.h), the same over BPF maps (dp.h) and over
+ * plain memory (native.h), so that the control plane has one way to fill them. Pointers belong to
+ * the engine and live as long as it. One writer.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "base/err.h"
+#include "dp/abi.h"
+
+struct dp_tables {
+	struct abi_node *node;
+	struct abi_vip *vips;
+	struct abi_service *services;
+	struct abi_backend *backends;
+	uint64_t *slots;
+	struct abi_bucket *flows;
+	uint32_t flow_buckets;
+};
+
+/* What an engine says of one frame. `action` is XDP's (XDP_PASS ...). */
+struct dp_result {
+	uint32_t action;
+	size_t length; /* of the frame afterwards */
+	struct abi_trace trace;
+};
+
+struct abi_addr dp_addr(const struct addr *addr);
+struct addr dp_addr_back(const struct abi_addr *addr);
+
+/*
+ * Sets the listens of an address, in place where it is known; count 0 takes the address away.
+ * -ENOSPC: more than ABI_VIP_LISTENS, or no place within ABI_VIP_PROBES.
+ */
+int dp_tables_set_vip(struct dp_tables *tables, const struct addr *vip, const uint64_t *listens,
+		      size_t count);
+/* The listens of an address, ABI_VIP_LISTENS words of which unused are 0; NULL if unknown. */
+const uint64_t *dp_tables_vip(const struct dp_tables *tables, const struct addr *vip);
+
+/*
+ * Writes a backend's next hop so that no packet sees half of it; `mtu` is that of the outer
+ * packet. The tunnel's end (addr) must be set. With dst_mac NULL the next hop is unknown.
+ */
+void dp_tables_set_nexthop(struct abi_backend *backend, uint32_t ifindex, uint32_t mtu,
+			   const uint8_t src_mac[6], const uint8_t dst_mac[6]);
+/* Writes the tunnel's end and what follows from it. */
+void dp_tables_set_tunnel(struct abi_backend *backend, const struct addr *addr);

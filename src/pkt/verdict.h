@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Every end that a packet can come to. One list makes the enum, the XDP action, the counter, the
+ * metric's label and its help text; what is not in it cannot happen to a packet.
+ */
+#pragma once
+
+/*
+ * X(NAME, action, help). Actions are XDP's; the verdict's name in lower case is its label
+ * everywhere outside. PASS leaves the packet to the host: only a VIP's packets are ours.
+ */
+#define VERDICTS(X)                                                                           \
+	X(FORWARDED, TX, "encapsulated and sent out where it came in")                        \
+	X(REDIRECTED, REDIRECT, "encapsulated and sent out at another interface")             \
+	X(NOT_IP, PASS, "neither IPv4 nor IPv6")                                              \
+	X(NOT_VIP, PASS, "the destination is not a VIP")                                      \
+	X(NOT_LISTENED, PASS, "a VIP, but no service listens on this protocol and port")      \
+	X(OTHER_PROTOCOL, PASS, "a VIP, but neither TCP nor UDP")                             \
+	X(FRAGMENT, PASS, "a fragment for a VIP")                                             \
+	X(MALFORMED, PASS, "an IP header that is cut short or contradicts itself")            \
+	X(TRUNCATED, DROP, "for a VIP, but its TCP or UDP header is cut short or impossible") \
+	X(EMPTY, DROP, "the pool has no usable backend")                                      \
+	X(NO_NEIGHBOR, DROP, "the backend's next hop has no known MAC address")               \
+	X(TOO_BIG, DROP, "with the tunnel's header it does not fit the path to the backend")  \
+	X(NO_HEADROOM, ABORTED, "the driver left no room for the tunnel's header")
+
+enum verdict {
+#define VERDICT_ENUM(name, action, help) VERDICT_##name,
+	VERDICTS(VERDICT_ENUM)
+#undef VERDICT_ENUM
+		VERDICT_COUNT,
+};
+
+/* What decided: the step that chose the backend, or that refused. */
+#define WHYS(X)     \
+	X(NOT_VIP)  \
+	X(ACL)      \
+	X(FLOW)     \
+	X(SLOT)     \
+	X(PREVIOUS) \
+	X(OTHER)    \
+	X(CID)      \
+	X(FRAGMENT) \
+	X(ICMP)     \
+	X(EMPTY)    \
+	X(LIMIT)    \
+	X(MALFORMED)
+
+enum why {
+#define WHY_ENUM(name) WHY_##name,
+	WHYS(WHY_ENUM)
+#undef WHY_ENUM
+		WHY_COUNT,
+};

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The subcommands: one file each in cli/, one row each in main.c's table. A command gets the
+ * arguments after its own name (argv[0] is the name), parses them with getopt_long, prints to
+ * standard output, and returns the process's exit status: 0, 1 for "no" or a failure said on
+ * standard error, 2 for a wrong command line.
+ */
+#pragma once
+
+enum { EXIT_OK = 0, EXIT_NO = 1, EXIT_USAGE = 2 };
+
+typedef int command_run(int argc, char **argv);
+
+command_run command_agent, command_check, command_run_node, command_status, command_table,
+	command_trace;
+
+/* "weir NAME: text" and the hint at --help on standard error; returns EXIT_USAGE. */
+int command_usage_error(const char *name, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* "weir NAME: text" on standard error; returns EXIT_NO. */
+int command_fail(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * weir: a layer-4 load balancer. This is the command table; the picture of the whole is in
+ * ARCHITECTURE.md.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "weir/command.h"
+
+static const struct {
+	const char *name;
+	command_run *run;
+	const char *help;
+} commands[] = {
+	{"run", command_run_node, "balance: load the services, attach to the interfaces, serve"},
+	{"agent", command_agent, "on a backend: take the tunnels in for the VIPs"},
+	{"check", command_check, "say whether a services file is right, and what is wrong with it"},
+	{"status", command_status, "show services, backends and counters of a running node"},
+	{"table", command_table, "print a pool's table: which backend owns which slot"},
+	{"trace", command_trace, "say what would become of given packets, and why"},
+};
+
+static void print_usage(FILE *out)
+{
+	fputs("usage: weir COMMAND [OPTION ...]\n\n", out);
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].help);
+	fputs("\n`weir COMMAND --help` tells a command's options; `weir --version` the version.\n",
+	      out);
+}
+
+static void print_prefixed(const char *name, const char *format, va_list args)
+{
+	fprintf(stderr, "weir %s: ", name);
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+}
+
+int command_usage_error(const char *name, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	print_prefixed(name, format, args);
+	va_end(args);
+	fprintf(stderr, "`weir %s --help` tells the options.\n", name);
+	return EXIT_USAGE;
+}
+
+int command_fail(const char *name, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	print_prefixed(name, format, args);
+	va_end(args);
+	return EXIT_NO;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2) {
+		print_usage(stderr);
+		return EXIT_USAGE;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+	    strcmp(argv[1], "help") == 0) {
+		print_usage(stdout);
+		return EXIT_OK;
+	}
+	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+		puts("weir " WEIR_VERSION);
+		return EXIT_OK;
+	}
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (strcmp(argv[1], commands[i].name) == 0)
+			return commands[i].run(argc - 1, argv + 1);
+	}
+	fprintf(stderr, "weir: no command \"%s\"; `weir --help` lists them\n", argv[1]);
+	return EXIT_USAGE;
+}
