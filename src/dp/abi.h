@@ -15,6 +15,8 @@
 
 #include <linux/types.h>
 
+#include "pkt/addr.h"
+
 enum {
 	ABI_VERSION = 1,             /* of everything here; another one is not adopted */
 	ABI_VIPS = 16384,            /* places of the VIP table; a power of two */
@@ -31,14 +33,6 @@ enum {
 	ABI_TICK_SHIFT = 30, /* a flow's time counts ticks of 2^30 ns, about 1.07 s */
 };
 
-struct abi_addr {
-	union {
-		__u8 bytes[16];
-		__be32 word[4];
-		__u64 half[2]; /* only to compare, hash and copy */
-	};
-};
-
 /* --- the node: one record --- */
 
 struct abi_node {
@@ -46,8 +40,8 @@ struct abi_node {
 	__u64 flow_secret;       /* this node's: signatures, buckets */
 	__u64 vip_secret;        /* this node's: places in the VIP table */
 	__u64 clock_ns;          /* the time, where the engine runs by a given clock (trace) */
-	struct abi_addr source4; /* outer sources: the prefix ... */
-	struct abi_addr source6;
+	struct pkt_addr source4; /* outer sources: the prefix ... */
+	struct pkt_addr source6;
 	__be32 source4_vary; /* ... and which of the last 32 bits vary with the flow */
 	__be32 source6_vary;
 	__u32 flow_buckets_mask; /* buckets - 1, a power of two less one */
@@ -76,7 +70,7 @@ static inline __u64 abi_listen(__u16 first, __u16 last, __u8 proto, __u32 servic
  * with no listens, until the table is built anew. Writers fill the listens before the address.
  */
 struct abi_vip {
-	struct abi_addr addr;
+	struct pkt_addr addr;
 	__u64 listens[ABI_VIP_LISTENS];
 };
 _Static_assert(sizeof(struct abi_vip) == 128, "abi_vip is two cache lines");
@@ -141,7 +135,7 @@ enum abi_backend_flags {
 };
 
 struct abi_backend {
-	struct abi_addr addr; /* where the tunnel ends */
+	struct pkt_addr addr; /* where the tunnel ends */
 	__u8 dst_mac[6];      /* next hop; one 64-bit store with the two bytes that follow */
 	__u8 src_mac[6];
 	__u32 ifindex;  /* where its packets leave */

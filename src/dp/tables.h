@@ -30,8 +30,8 @@ struct dp_result {
 	struct abi_trace trace;
 };
 
-struct abi_addr dp_addr(const struct addr *addr);
-struct addr dp_addr_back(const struct abi_addr *addr);
+struct pkt_addr dp_addr(const struct addr *addr);
+struct addr dp_addr_back(const struct pkt_addr *addr);
 
 /*
  * Sets the listens of an address, in place where it is known; count 0 takes the address away.

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The flow table: which backend a flow was given, 16 bytes a flow, four flows to a cache line.
+ *
+ * A flow has two candidate buckets and may stand in any of their eight places. An entry is two
+ * words. The key holds 52 bits of a signature of the tuple, keyed with the node's secret, and
+ * the low 12 bits of the slot. The pin holds the slot's other bits, the backend and its record's
+ * generation, the flow's state, and when it was last seen, in ticks of 2^30 ns.
+ *
+ * All cores share the table without locks. A writer claims a place by exchanging its pin for
+ * FLOW_BUSY (compare-and-exchange, so one wins), stores the key, and publishes the pin last. A
+ * reader takes pin, key, pin again, and believes them when both pins are equal: if the place
+ * changed hands in between, and the new pin happens to be equal, it says the same. State and
+ * time change by compare-and-exchange of the pin, and only when they differ from what is there.
+ */
+#pragma once
+
+#include "dp/abi.h"
+#include "pkt/hash.h"
+#include "pkt/parse.h"
+
+enum flow_state {
+	FLOW_NONE,        /* of an empty place */
+	FLOW_HANDSHAKE,   /* a SYN was seen, nothing after it */
+	FLOW_ESTABLISHED, /* TCP under way */
+	FLOW_FIN,         /* the client has sent FIN: only a SYN leads out */
+	FLOW_RST,         /* RST was seen: it may be forged, any other segment restores */
+	FLOW_UDP,
+};
+
+enum {
+	FLOW_TIME_BITS = 24,
+	FLOW_STATE_SHIFT = 24,
+	FLOW_GENERATION_SHIFT = 27,
+	FLOW_BACKEND_SHIFT = 35,
+	FLOW_SLOT_SHIFT = 55,
+	FLOW_KEY_SLOT_BITS = 12,
+};
+#define FLOW_BUSY      (7ULL << FLOW_STATE_SHIFT) /* being written: matches nothing */
+#define FLOW_TIME_MASK ((1U << FLOW_TIME_BITS) - 1)
+_Static_assert(ABI_SLOTS <= 1 << (FLOW_KEY_SLOT_BITS + 64 - FLOW_SLOT_SHIFT), "a slot fits");
+
+/* A flow as looked for, and as found. */
+struct flow {
+	__u64 key;
+	__u32 slot;
+	__u32 buckets[2];
+	__u32 tick; /* now */
+	/* of the entry found: */
+	__u64 pin; /* 0: none */
+	__u32 bucket;
+	__u32 place;
+};
+
+PKT_INLINE __u64 flow_pin(__u32 slot, __u32 backend, __u8 generation, __u32 state, __u32 tick)
+{
+	return (__u64)(slot >> FLOW_KEY_SLOT_BITS) << FLOW_SLOT_SHIFT |
+	       (__u64)backend << FLOW_BACKEND_SHIFT | (__u64)generation << FLOW_GENERATION_SHIFT |
+	       (__u64)state << FLOW_STATE_SHIFT | (tick & FLOW_TIME_MASK);
+}
+
+PKT_INLINE __u32 flow_pin_backend(__u64 pin)
+{
+	return (__u32)(pin >> FLOW_BACKEND_SHIFT) & ABI_INDEX_MASK;
+}
+
+PKT_INLINE __u8 flow_pin_generation(__u64 pin)
+{
+	return (__u8)(pin >> FLOW_GENERATION_SHIFT);
+}
+
+PKT_INLINE __u32 flow_pin_state(__u64 pin)
+{
+	return (__u32)(pin >> FLOW_STATE_SHIFT) & 7;
+}
+
+/* Ticks since the entry was last seen. */
+PKT_INLINE __u32 flow_pin_age(__u64 pin, __u32 tick)
+{
+	return (tick - (__u32)pin) & FLOW_TIME_MASK;
+}
+
+PKT_INLINE __u32 flow_limit_ticks(const struct abi_node *node, __u32 state)
+{
+	if (state == FLOW_ESTABLISHED)
+		return node->established_ticks;
+	if (state == FLOW_HANDSHAKE)
+		return node->handshake_ticks;
+	return state == FLOW_UDP ? node->udp_ticks : node->closing_ticks;
+}
+
+PKT_INLINE int flow_pin_live(const struct abi_node *node, __u64 pin, __u32 tick)
+{
+	return flow_pin_age(pin, tick) <= flow_limit_ticks(node, flow_pin_state(pin));
+}
+
+/* Fills what a look-up needs. */
+PKT_INLINE void flow_prepare(struct flow *flow, const struct abi_node *node, const struct pkt *pkt,
+			     __u64 now_ns)
+{
+	__u64 hash = pkt_hash_tuple(&pkt->src, &pkt->dst, pkt->sport, pkt->dport, pkt->proto,
+				    node->flow_secret);
+	__u32 low = (1U << FLOW_KEY_SLOT_BITS) - 1;
+
+	flow->key = (hash & ~(__u64)low) | (pkt->slot & low);
+	flow->slot = pkt->slot;
+	/* 12 bits of the hash are not in the key; the buckets bring them in. */
+	flow->buckets[0] = (__u32)hash & node->flow_buckets_mask;
+	flow->buckets[1] = (__u32)pkt_hash_end(hash) & node->flow_buckets_mask;
+	flow->tick = (__u32)(now_ns >> ABI_TICK_SHIFT) & FLOW_TIME_MASK;
+	flow->pin = 0;
+}
+
+/* The state after a segment; `state` is that before, FLOW_NONE for a new flow. */
+PKT_INLINE __u32 flow_next_state(__u32 state, const struct pkt *pkt)
+{
+	if (pkt->proto != IPPROTO_TCP)
+		return FLOW_UDP;
+	if (pkt->tcp_flags & PKT_TCP_RST)
+		return state == FLOW_FIN ? FLOW_FIN : FLOW_RST;
+	if (pkt->tcp_flags & PKT_TCP_FIN || state == FLOW_FIN)
+		return FLOW_FIN;
+	if (!(pkt->tcp_flags & PKT_TCP_SYN))
+		return FLOW_ESTABLISHED;
+	return state == FLOW_NONE ? FLOW_HANDSHAKE : state;
+}
+
+/* Looks in one bucket. Returns whether the flow was found. */
+PKT_INLINE int flow_find_in(struct flow *flow, struct abi_bucket *bucket, __u32 index)
+{
+	for (__u32 i = 0; i < ABI_BUCKET_FLOWS; i++) {
+		__u64 pin = *(volatile __u64 *)&bucket->flows[i].pin;
+
+		if (*(volatile __u64 *)&bucket->flows[i].key != flow->key)
+			continue;
+		if (pin >> FLOW_SLOT_SHIFT != flow->slot >> FLOW_KEY_SLOT_BITS || !pin ||
+		    pin == FLOW_BUSY || *(volatile __u64 *)&bucket->flows[i].pin != pin)
+			continue;
+		flow->pin = pin;
+		flow->bucket = index;
+		flow->place = i;
+		return 1;
+	}
+	return 0;
+}
+
+/* What is lost when an entry gives way to the flow: nothing up to FLOW_WORTH_EXPIRED. */
+enum { FLOW_WORTH_OWN, FLOW_WORTH_EMPTY, FLOW_WORTH_EXPIRED };
+PKT_INLINE __u32 flow_worth(const struct abi_node *node, const struct flow *flow,
+			    const struct abi_flow *entry)
+{
+	__u32 state = flow_pin_state(entry->pin);
+	__u32 age = flow_pin_age(entry->pin, flow->tick);
+	__u32 rank;
+
+	if (!entry->pin)
+		return FLOW_WORTH_EMPTY;
+	if (entry->key == flow->key)
+		return FLOW_WORTH_OWN;
+	if (age > flow_limit_ticks(node, state))
+		return FLOW_WORTH_EXPIRED;
+	if (state == FLOW_FIN || state == FLOW_RST)
+		rank = 1;
+	else
+		rank = state == FLOW_HANDSHAKE ? 2 : 3;
+	/* Within a rank the oldest goes first. */
+	return rank << FLOW_TIME_BITS | (FLOW_TIME_MASK - age);
+}
+
+/* The place of least worth in a bucket, if it beats *worth. */
+PKT_INLINE void flow_victim_in(const struct abi_node *node, struct flow *flow,
+			       struct abi_bucket *bucket, __u32 index, __u32 *worth)
+{
+	for (__u32 i = 0; i < ABI_BUCKET_FLOWS; i++) {
+		struct abi_flow entry = {
+			*(volatile __u64 *)&bucket->flows[i].key,
+			*(volatile __u64 *)&bucket->flows[i].pin,
+		};
+		__u32 found = flow_worth(node, flow, &entry);
+
+		if (entry.pin == FLOW_BUSY || found >= *worth)
+			continue;
+		*worth = found;
+		flow->pin = entry.pin;
+		flow->bucket = index;
+		flow->place = i;
+	}
+}

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The balancer's decision, from a frame to a verdict: parse, find the VIP and the service, find
+ * the flow's backend, wrap the packet. One text for the XDP program, the native engine and the
+ * tests. Every way out is a verdict (pkt/verdict.h) and is counted once, at the end.
+ *
+ * The includer supplies, before it includes this, what differs between the worlds:
+ *   struct abi_node *env_node(void)           never NULL, as all below with an index in range
+ *   struct abi_vip *env_vip(u32 place)        these may return NULL for the verifier's sake,
+ *   struct abi_service *env_service(u32)      and then the packet ends as if the table were empty
+ *   struct abi_backend *env_backend(u32)
+ *   __u64 *env_slot(u32)
+ *   struct abi_bucket *env_bucket(u32)
+ *   __u64 env_now_ns(void)
+ *   int env_has_ipv6(void), env_has_track(void), env_has_trace(void): switches, constant in BPF
+ *   int env_may_insert(u32 limit, u32 tick)   one more new entry on this core in this tick?
+ *   int env_swap(__u64 *at, __u64 old, __u64 new)  compare-and-exchange; whether it was done
+ *   void env_store(__u64 *at, __u64 value)    a store that is ordered after what was before it
+ *   void env_count(const struct pkt *, u32 verdict), env_event(enum abi_event)
+ *   void env_trace(const struct pkt *, u32 verdict)
+ */
+#pragma once
+
+#include "dp/abi.h"
+#include "dp/flow.h"
+#include "pkt/encap.h"
+#include "pkt/hash.h"
+#include "pkt/parse.h"
+#include "pkt/verdict.h"
+
+/* A stage returns a verdict, or this: go on. */
+enum { FORWARD_ON = -1 };
+
+PKT_INLINE struct abi_vip *forward_find_vip(const struct pkt *pkt)
+{
+	__u32 place = (__u32)pkt_hash_addr(&pkt->dst, env_node()->vip_secret);
+
+	for (__u32 i = 0; i < ABI_VIP_PROBES; i++) {
+		struct abi_vip *vip = env_vip((place + i) & (ABI_VIPS - 1));
+
+		if (!vip)
+			return 0;
+		if (pkt_addr_equal(&vip->addr, &pkt->dst))
+			return vip;
+		if (!(vip->addr.half[0] | vip->addr.half[1]))
+			return 0;
+	}
+	return 0;
+}
+
+PKT_INLINE __u32 forward_find_service(const struct abi_vip *vip, const struct pkt *pkt)
+{
+	__u32 port = PKT_HOST16(pkt->dport);
+
+	for (__u32 i = 0; i < ABI_VIP_LISTENS; i++) {
+		__u64 listen = *(volatile const __u64 *)&vip->listens[i];
+
+		if (!listen)
+			return 0;
+		if ((__u8)(listen >> 32) == pkt->proto && port >= (__u16)listen &&
+		    port <= (__u16)(listen >> 16))
+			return (__u32)(listen >> 40);
+	}
+	return 0;
+}
+
+/* Whose packet is it? Ends with pkt->service set, or a verdict. */
+PKT_STAGE int forward_classify(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	enum pkt_parsed parsed;
+	struct abi_vip *vip;
+
+	if (!pkt)
+		return VERDICT_MALFORMED;
+	pkt->frame_length = (__u32)((__u64)pkt_data_end(ctx) - (__u64)pkt_data(ctx));
+	pkt->why = WHY_MALFORMED;
+	parsed = pkt_parse_ip(ctx, pkt);
+	if (parsed == PKT_PARSED_MALFORMED)
+		return VERDICT_MALFORMED;
+	pkt->why = WHY_NOT_VIP;
+	if (parsed == PKT_PARSED_NOT_IP)
+		return VERDICT_NOT_IP;
+	if (pkt->version == 6 && !env_has_ipv6())
+		return VERDICT_NOT_VIP;
+	vip = forward_find_vip(pkt);
+	if (!vip || !vip->listens[0])
+		return VERDICT_NOT_VIP;
+	if (pkt->fragment) {
+		pkt->why = WHY_FRAGMENT;
+		return VERDICT_FRAGMENT;
+	}
+	if (pkt->proto != IPPROTO_TCP && pkt->proto != IPPROTO_UDP) {
+		if (pkt->proto == IPPROTO_ICMP || pkt->proto == IPPROTO_ICMPV6)
+			pkt->why = WHY_ICMP;
+		return VERDICT_OTHER_PROTOCOL;
+	}
+	if (pkt_parse_l4(ctx, pkt) != PKT_PARSED) {
+		pkt->why = WHY_MALFORMED;
+		return VERDICT_TRUNCATED;
+	}
+	pkt->service = forward_find_service(vip, pkt);
+	return pkt->service ? FORWARD_ON : VERDICT_NOT_LISTENED;
+}
+
+/* A flow that begins: TCP's first SYN, any datagram. */
+PKT_INLINE int forward_begins(const struct pkt *pkt)
+{
+	return pkt->proto != IPPROTO_TCP ||
+	       (pkt->tcp_flags & (PKT_TCP_SYN | PKT_TCP_ACK)) == PKT_TCP_SYN;
+}
+
+/*
+ * The slot's word decides for a flow without an entry. While the backend's record says that it is
+ * down and the slot is not yet rewritten, a flow that begins takes the slot's other owner.
+ */
+PKT_INLINE void forward_by_slot(struct pkt *pkt, __u64 word)
+{
+	struct abi_backend *backend;
+	__u32 other;
+
+	pkt->why = WHY_SLOT;
+	pkt->backend = abi_slot_current(word);
+	backend = env_backend(pkt->backend);
+	if (!backend || backend->flags & ABI_BACKEND_UP || !forward_begins(pkt))
+		return;
+	other = abi_slot_other(word);
+	backend = env_backend(other);
+	if (other && backend && backend->flags & ABI_BACKEND_UP) {
+		pkt->why = WHY_OTHER;
+		pkt->backend = other;
+	}
+}
+
+/* May a flow with this pin go on to its backend with this packet? */
+PKT_INLINE int forward_pin_holds(const struct abi_node *node, const struct flow *flow,
+				 const struct pkt *pkt)
+{
+	struct abi_backend *backend = env_backend(flow_pin_backend(flow->pin));
+	__u32 state = flow_pin_state(flow->pin);
+
+	if (!backend || backend->generation != flow_pin_generation(flow->pin) ||
+	    !(backend->flags & ABI_BACKEND_KEEP))
+		return 0;
+	if (!flow_pin_live(node, flow->pin, flow->tick))
+		return 0;
+	if (pkt->proto != IPPROTO_TCP || !forward_begins(pkt))
+		return 1;
+	/* A SYN on a live connection keeps its pin: the backend answers it (RFC 5961, section 4).
+	 * On a closing one it begins anew, and so does one that its backend never answered. */
+	return state == FLOW_ESTABLISHED ||
+	       (state == FLOW_HANDSHAKE && backend->flags & ABI_BACKEND_UP);
+}
+
+/* The entry found gets the packet's state and time, if they differ. */
+PKT_INLINE void forward_touch(const struct flow *flow, const struct pkt *pkt)
+{
+	struct abi_bucket *bucket = env_bucket(flow->bucket);
+	__u32 state = flow_next_state(flow_pin_state(flow->pin), pkt);
+	__u64 pin = flow_pin(flow->slot, flow_pin_backend(flow->pin),
+			     flow_pin_generation(flow->pin), state, flow->tick);
+
+	if (bucket && pin != flow->pin)
+		env_swap(&bucket->flows[flow->place & (ABI_BUCKET_FLOWS - 1)].pin, flow->pin, pin);
+}
+
+/*
+ * Records the flow's backend: over its own old entry, else in the place of least worth. What
+ * cannot be recorded is only counted; the slot decides for it again.
+ */
+PKT_INLINE void forward_record(const struct abi_node *node, struct flow *flow,
+			       const struct pkt *pkt)
+{
+	struct abi_backend *backend = env_backend(pkt->backend);
+	struct abi_bucket *bucket = 0;
+	struct abi_flow *entry;
+	__u32 worth = ~0U;
+
+	if (!backend || !env_may_insert(node->insert_limit, flow->tick)) {
+		env_event(ABI_EVENT_FLOW_SKIPPED);
+		return;
+	}
+	for (__u32 i = 0; i < 2 && worth; i++) {
+		bucket = env_bucket(flow->buckets[i]);
+		if (bucket)
+			flow_victim_in(node, flow, bucket, flow->buckets[i], &worth);
+	}
+	bucket = env_bucket(flow->bucket);
+	if (!bucket || worth == ~0U)
+		return env_event(ABI_EVENT_FLOW_SKIPPED);
+	entry = &bucket->flows[flow->place & (ABI_BUCKET_FLOWS - 1)];
+	if (!env_swap(&entry->pin, flow->pin, FLOW_BUSY))
+		return env_event(ABI_EVENT_FLOW_SKIPPED);
+	env_store(&entry->key, flow->key);
+	env_store(&entry->pin, flow_pin(flow->slot, pkt->backend, backend->generation,
+					flow_next_state(FLOW_NONE, pkt), flow->tick));
+	env_event(ABI_EVENT_FLOW_NEW);
+	if (worth > FLOW_WORTH_EXPIRED)
+		env_event(ABI_EVENT_FLOW_EVICTED);
+}
+
+/* The flow's entry decides where there is one that holds; else the slot does, and is recorded. */
+PKT_STAGE int forward_by_flow(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct abi_node *node = env_node();
+	struct abi_bucket *bucket;
+	struct flow flow = {};
+	__u64 *slot;
+
+	if (!pkt || !ctx)
+		return VERDICT_EMPTY;
+	flow_prepare(&flow, node, pkt, env_now_ns());
+	for (__u32 i = 0; i < 2; i++) {
+		bucket = env_bucket(flow.buckets[i]);
+		if (bucket && flow_find_in(&flow, bucket, flow.buckets[i]))
+			break;
+	}
+	if (flow.pin && forward_pin_holds(node, &flow, pkt)) {
+		pkt->why = WHY_FLOW;
+		pkt->backend = flow_pin_backend(flow.pin);
+		forward_touch(&flow, pkt);
+		return FORWARD_ON;
+	}
+	slot = env_slot(pkt->slot);
+	if (!slot)
+		return VERDICT_EMPTY;
+	forward_by_slot(pkt, *(volatile __u64 *)slot);
+	if (pkt->backend)
+		forward_record(node, &flow, pkt);
+	return FORWARD_ON;
+}
+
+/* Which backend? Ends with pkt->backend set, or a verdict. */
+PKT_STAGE int forward_choose(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct abi_service *service;
+	__u64 table, *slot;
+	__u32 size;
+
+	if (!pkt || !ctx)
+		return VERDICT_EMPTY;
+	pkt->why = WHY_EMPTY;
+	service = env_service(pkt->service);
+	if (!service)
+		return VERDICT_EMPTY;
+	table = *(volatile __u64 *)&service->table;
+	size = (__u32)(table >> 32);
+	if (!size)
+		return VERDICT_EMPTY;
+	pkt->hash = pkt_hash_tuple(&pkt->src, &pkt->dst, pkt->sport, pkt->dport, pkt->proto,
+				   env_node()->slot_seed);
+	pkt->table_first = (__u32)table;
+	pkt->slot = (__u32)table + pkt_hash_below(pkt->hash, size);
+	if (env_has_track() && service->flags & ABI_SERVICE_TRACK)
+		return forward_by_flow(ctx, pkt);
+	slot = env_slot(pkt->slot);
+	if (!slot)
+		return VERDICT_EMPTY;
+	forward_by_slot(pkt, *(volatile __u64 *)slot);
+	return FORWARD_ON;
+}
+
+/* The outer source: in the node's prefix, varied with the flow so that receivers spread it. */
+PKT_INLINE __be32 forward_vary(__be32 fixed, __be32 vary, const struct pkt *pkt)
+{
+	return fixed | ((__be32)pkt->hash & vary);
+}
+
+PKT_INLINE int forward_wrap4(struct pkt_ctx *ctx, const struct pkt *pkt,
+			     const struct abi_backend *backend)
+{
+	const struct abi_node *node = env_node();
+	struct pkt_cursor cursor;
+	struct ethhdr *eth;
+	struct iphdr *outer;
+
+	if (pkt_adjust_head(ctx, -(int)sizeof(*outer)))
+		return VERDICT_NO_HEADROOM;
+	cursor = pkt_cursor(ctx, 0);
+	eth = pkt_take(&cursor, struct ethhdr);
+	outer = pkt_take(&cursor, struct iphdr);
+	if (!eth || !outer)
+		return VERDICT_NO_HEADROOM;
+	pkt_copy(eth, backend->dst_mac, 2 * ETH_ALEN);
+	eth->h_proto = PKT_BE16(ETH_P_IP);
+	pkt_encap4_write(outer, forward_vary(node->source4.word[3], node->source4_vary, pkt),
+			 backend->addr.word[3], (__u16)(pkt->length + sizeof(*outer)), pkt->tos,
+			 pkt_encap_proto(pkt->version), backend->outer_sum);
+	return FORWARD_ON;
+}
+
+PKT_INLINE int forward_wrap6(struct pkt_ctx *ctx, const struct pkt *pkt,
+			     const struct abi_backend *backend)
+{
+	struct pkt_addr source = env_node()->source6;
+	struct pkt_cursor cursor;
+	struct ipv6hdr *outer;
+	struct ethhdr *eth;
+
+	if (pkt_adjust_head(ctx, -(int)sizeof(*outer)))
+		return VERDICT_NO_HEADROOM;
+	cursor = pkt_cursor(ctx, 0);
+	eth = pkt_take(&cursor, struct ethhdr);
+	outer = pkt_take(&cursor, struct ipv6hdr);
+	if (!eth || !outer)
+		return VERDICT_NO_HEADROOM;
+	source.word[3] = forward_vary(source.word[3], env_node()->source6_vary, pkt);
+	pkt_copy(eth, backend->dst_mac, 2 * ETH_ALEN);
+	eth->h_proto = PKT_BE16(ETH_P_IPV6);
+	pkt_encap6_write(outer, &source, &backend->addr, pkt->length, pkt->tos,
+			 pkt_encap_proto(pkt->version), (__u32)pkt->hash);
+	return FORWARD_ON;
+}
+
+/* Wraps the packet for the chosen backend. Always a verdict. */
+PKT_STAGE int forward_wrap(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct abi_backend *backend;
+	int outer4, wrapped;
+	__u32 length;
+
+	if (!pkt)
+		return VERDICT_EMPTY;
+	backend = env_backend(pkt->backend);
+	if (!backend || !pkt->backend) {
+		pkt->why = WHY_EMPTY;
+		return VERDICT_EMPTY;
+	}
+	if (!(backend->flags & ABI_BACKEND_NEIGH))
+		return VERDICT_NO_NEIGHBOR;
+	outer4 = pkt_addr_is4(&backend->addr);
+	length = pkt->length + (outer4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr));
+	if (length > backend->mtu)
+		return VERDICT_TOO_BIG;
+	wrapped = outer4 ? forward_wrap4(ctx, pkt, backend) : forward_wrap6(ctx, pkt, backend);
+	if (wrapped != FORWARD_ON)
+		return wrapped;
+	return backend->ifindex == ctx->ingress_ifindex ? VERDICT_FORWARDED : VERDICT_REDIRECTED;
+}
+
+/* The whole path. Counts and traces; the verdict's action is the includer's to carry out. */
+PKT_INLINE int forward(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	int verdict = forward_classify(ctx, pkt);
+
+	if (verdict == FORWARD_ON)
+		verdict = forward_choose(ctx, pkt);
+	if (verdict == FORWARD_ON)
+		verdict = forward_wrap(ctx, pkt);
+	env_count(pkt, (__u32)verdict);
+	if (env_has_trace())
+		env_trace(pkt, (__u32)verdict);
+	return verdict;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The XDP program of the balancer: the maps, and what dp/forward.h asks of its world. The maps
+ * are the tables of dp/abi.h, mappable, so that the daemon writes them as plain memory. Nothing
+ * is decided here.
+ */
+#include <linux/bpf.h>
+
+#include <bpf/bpf_helpers.h>
+
+#include "dp/abi.h"
+#include "pkt/verdict.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* Switches, set before load: what is off is not there. */
+const volatile __u8 has_ipv6 = 1;
+const volatile __u8 has_track = 1;
+const volatile __u8 has_trace = 0;
+
+struct abi_node this_node SEC(".data.node");
+struct abi_trace last_trace SEC(".data.trace");
+
+#define TABLE(name, record, entries)               \
+	struct {                                   \
+		__uint(type, BPF_MAP_TYPE_ARRAY);  \
+		__uint(map_flags, BPF_F_MMAPABLE); \
+		__uint(max_entries, entries);      \
+		__type(key, __u32);                \
+		__type(value, record);             \
+	} name SEC(".maps")
+
+TABLE(vips, struct abi_vip, ABI_VIPS);
+TABLE(services, struct abi_service, ABI_SERVICES);
+TABLE(backends, struct abi_backend, ABI_BACKENDS);
+TABLE(slots, __u64, ABI_SLOTS);
+TABLE(flows, struct abi_bucket, ABI_FLOWS_DEFAULT / ABI_BUCKET_FLOWS);
+
+#define COUNTERS(name, record, entries)                  \
+	struct {                                         \
+		__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); \
+		__uint(max_entries, entries);            \
+		__type(key, __u32);                      \
+		__type(value, record);                   \
+	} name SEC(".maps")
+
+struct insert_window {
+	__u32 tick;
+	__u32 inserts;
+};
+
+COUNTERS(verdict_counts, struct abi_count, VERDICT_COUNT);
+COUNTERS(service_counts, struct abi_count, ABI_SERVICES);
+COUNTERS(backend_counts, struct abi_count, ABI_BACKENDS);
+COUNTERS(event_counts, __u64, ABI_EVENTS);
+COUNTERS(insert_windows, struct insert_window, 1);
+
+static __always_inline void *at(void *map, __u32 index)
+{
+	return bpf_map_lookup_elem(map, &index);
+}
+
+#define env_node()      (&this_node)
+#define env_vip(i)      ((struct abi_vip *)at(&vips, i))
+#define env_service(i)  ((struct abi_service *)at(&services, i))
+#define env_backend(i)  ((struct abi_backend *)at(&backends, i))
+#define env_slot(i)     ((__u64 *)at(&slots, i))
+#define env_bucket(i)   ((struct abi_bucket *)at(&flows, i))
+#define env_has_ipv6()  has_ipv6
+#define env_has_track() has_track
+#define env_has_trace() has_trace
+
+static __always_inline __u64 env_now_ns(void)
+{
+	return has_trace ? this_node.clock_ns : bpf_ktime_get_coarse_ns();
+}
+
+static __always_inline int env_swap(__u64 *to, __u64 old, __u64 new)
+{
+	return __sync_val_compare_and_swap(to, old, new) == old;
+}
+
+/* An exchange is a full barrier in BPF; a plain store is none. */
+static __always_inline void env_store(__u64 *to, __u64 value)
+{
+	__sync_lock_test_and_set(to, value);
+}
+
+/* A core's own record, and XDP does not interrupt XDP on a core: plain additions do. */
+static __always_inline int env_may_insert(__u32 limit, __u32 tick)
+{
+	struct insert_window *window = at(&insert_windows, 0);
+
+	if (!window)
+		return 0;
+	if (window->tick != tick) {
+		window->tick = tick;
+		window->inserts = 0;
+	}
+	return window->inserts++ < limit;
+}
+
+static __always_inline void env_event(enum abi_event event)
+{
+	__u64 *count = at(&event_counts, event);
+
+	if (count)
+		*count += 1;
+}
+
+static __always_inline void count(void *map, __u32 index, __u32 bytes)
+{
+	struct abi_count *record = at(map, index);
+
+	if (record) {
+		record->packets += 1;
+		record->bytes += bytes;
+	}
+}
+
+struct pkt;
+static __always_inline void env_count(const struct pkt *pkt, __u32 verdict);
+static __always_inline void env_trace(const struct pkt *pkt, __u32 verdict);
+
+#include "dp/forward.h"
+
+static __always_inline void env_count(const struct pkt *pkt, __u32 verdict)
+{
+	count(&verdict_counts, verdict, pkt->frame_length);
+	if (pkt->service)
+		count(&service_counts, pkt->service, pkt->frame_length);
+	if (verdict == VERDICT_FORWARDED || verdict == VERDICT_REDIRECTED)
+		count(&backend_counts, pkt->backend, pkt->frame_length);
+}
+
+static __always_inline void env_trace(const struct pkt *pkt, __u32 verdict)
+{
+	last_trace.verdict = verdict;
+	last_trace.why = pkt->why;
+	last_trace.service = pkt->service;
+	last_trace.backend = pkt->backend;
+	last_trace.slot = pkt->slot - pkt->table_first;
+}
+
+/* Not static: libbpf places only global symbols in read-only data. */
+const __u8 verdict_actions[VERDICT_COUNT] = {
+#define ACTION(name, action, help) XDP_##action,
+	VERDICTS(ACTION)
+#undef ACTION
+};
+
+SEC("xdp")
+int weir_lb(struct xdp_md *ctx)
+{
+	struct abi_backend *backend;
+	struct pkt pkt = {};
+	int verdict = forward(ctx, &pkt);
+
+	if (verdict == VERDICT_REDIRECTED) {
+		backend = env_backend(pkt.backend);
+		return backend ? bpf_redirect(backend->ifindex, 0) : XDP_ABORTED;
+	}
+	return (__u32)verdict < VERDICT_COUNT ? verdict_actions[verdict] : XDP_ABORTED;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The only way to a header: a position that moves forward and never past the frame's end. What it
+ * hands out is valid until the frame's start is moved or the stage ends.
+ */
+#pragma once
+
+#include "pkt/ctx.h"
+
+enum { PKT_OFFSET_MAX = 1023 }; /* headers begin within so many bytes; keeps the verifier calm */
+
+struct pkt_cursor {
+	__u8 *at;
+	__u8 *end;
+};
+
+/* `offset` from the frame's start, PKT_OFFSET_MAX at most (a power of two less one: masked). */
+PKT_INLINE struct pkt_cursor pkt_cursor(const struct pkt_ctx *ctx, __u32 offset)
+{
+	struct pkt_cursor cursor = {pkt_data(ctx), pkt_data_end(ctx)};
+
+	cursor.at += offset & PKT_OFFSET_MAX;
+	return cursor;
+}
+
+/* `size` bytes, or NULL when the frame is shorter; `size` is a constant. */
+PKT_INLINE void *pkt_take_bytes(struct pkt_cursor *cursor, __u32 size)
+{
+	__u8 *at = cursor->at;
+
+	if (at + size > cursor->end)
+		return 0;
+	cursor->at = at + size;
+	return at;
+}
+
+#define pkt_take(cursor, type) ((type *)pkt_take_bytes(cursor, sizeof(type)))

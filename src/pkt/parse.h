@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * From bytes to struct pkt: Ethernet, IPv4 (RFC 791) and IPv6 (RFC 8200), TCP (RFC 9293) and UDP
+ * (RFC 768). Two steps, because only a VIP's packets are ours: pkt_parse_ip reads what finds the
+ * VIP, pkt_parse_l4 the rest. Lengths that headers claim are checked against the frame and each
+ * other; Ethernet padding is no part of the packet.
+ */
+#pragma once
+
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/tcp.h>
+#include <linux/udp.h>
+
+#include "pkt/addr.h"
+#include "pkt/cursor.h"
+
+enum pkt_tcp_flags { PKT_TCP_FIN = 1, PKT_TCP_SYN = 2, PKT_TCP_RST = 4, PKT_TCP_ACK = 16 };
+
+/* What the stages know of a frame. Numbers are the host's but for the __be ones. */
+struct pkt {
+	struct pkt_addr src;
+	struct pkt_addr dst;
+	__be16 sport;
+	__be16 dport;
+	__u8 proto;     /* IPPROTO_*: of IPv6 the first next header */
+	__u8 version;   /* 4 or 6 */
+	__u8 tos;       /* ToS or traffic class */
+	__u8 tcp_flags; /* pkt_tcp_flags */
+	__u16 length;   /* of the IP packet with its header */
+	__u16 l4;       /* where the transport header begins, from the frame's start */
+	__u8 fragment;  /* a piece of a datagram, the first one included */
+	__u8 why;       /* enum why */
+	__u16 pad;
+	__u32 frame_length; /* as it came */
+	__u32 service;      /* chosen so far; 0: none */
+	__u32 backend;      /* chosen so far; 0: none */
+	__u32 slot;         /* in all slots */
+	__u32 table_first;  /* the pool's first slot */
+	__u64 hash;         /* by the fleet's seed */
+};
+
+enum pkt_parsed {
+	PKT_PARSED,
+	PKT_PARSED_NOT_IP,
+	PKT_PARSED_MALFORMED,
+};
+
+PKT_INLINE enum pkt_parsed pkt_parse_ip4(struct pkt_cursor *cursor, struct pkt *pkt)
+{
+	__u64 room = (__u64)cursor->end - (__u64)cursor->at;
+	struct iphdr *ip = pkt_take(cursor, struct iphdr);
+	__u32 header;
+
+	if (!ip || ip->version != 4 || ip->ihl < 5)
+		return PKT_PARSED_MALFORMED;
+	header = ip->ihl * 4U;
+	pkt->length = PKT_HOST16(ip->tot_len);
+	if (pkt->length < header || pkt->length > room)
+		return PKT_PARSED_MALFORMED;
+	pkt->version = 4;
+	pkt->tos = ip->tos;
+	pkt->proto = ip->protocol;
+	pkt->fragment = (ip->frag_off & PKT_BE16(0x3fff)) != 0;
+	pkt->l4 = (__u16)(sizeof(struct ethhdr) + header);
+	pkt->src = pkt_addr4(ip->saddr);
+	pkt->dst = pkt_addr4(ip->daddr);
+	return PKT_PARSED;
+}
+
+PKT_INLINE enum pkt_parsed pkt_parse_ip6(struct pkt_cursor *cursor, struct pkt *pkt)
+{
+	__u64 room = (__u64)cursor->end - (__u64)cursor->at;
+	struct ipv6hdr *ip = pkt_take(cursor, struct ipv6hdr);
+	__u32 length;
+
+	if (!ip || ip->version != 6)
+		return PKT_PARSED_MALFORMED;
+	length = sizeof(*ip) + (__u32)PKT_HOST16(ip->payload_len);
+	if (length > room || length > 0xffff)
+		return PKT_PARSED_MALFORMED;
+	pkt->length = (__u16)length;
+	pkt->version = 6;
+	pkt->tos = (__u8)(ip->priority << 4 | ip->flow_lbl[0] >> 4);
+	pkt->proto = ip->nexthdr;
+	pkt->fragment = ip->nexthdr == IPPROTO_FRAGMENT;
+	pkt->l4 = sizeof(struct ethhdr) + sizeof(*ip);
+	pkt_copy(pkt->src.word, &ip->saddr, sizeof(pkt->src));
+	pkt_copy(pkt->dst.word, &ip->daddr, sizeof(pkt->dst));
+	return PKT_PARSED;
+}
+
+/* Fills version, lengths, addresses, protocol, ToS, fragment and l4. */
+PKT_INLINE enum pkt_parsed pkt_parse_ip(const struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct pkt_cursor cursor = pkt_cursor(ctx, 0);
+	struct ethhdr *eth = pkt_take(&cursor, struct ethhdr);
+
+	if (!eth)
+		return PKT_PARSED_MALFORMED;
+	if (eth->h_proto == PKT_BE16(ETH_P_IP))
+		return pkt_parse_ip4(&cursor, pkt);
+	if (eth->h_proto == PKT_BE16(ETH_P_IPV6))
+		return pkt_parse_ip6(&cursor, pkt);
+	return PKT_PARSED_NOT_IP;
+}
+
+PKT_INLINE enum pkt_parsed pkt_parse_tcp(struct pkt_cursor *cursor, struct pkt *pkt, __u32 room)
+{
+	struct tcphdr *tcp = pkt_take(cursor, struct tcphdr);
+
+	if (!tcp || room < sizeof(*tcp) || tcp->doff < 5 || tcp->doff * 4U > room)
+		return PKT_PARSED_MALFORMED;
+	pkt->sport = tcp->source;
+	pkt->dport = tcp->dest;
+	pkt->tcp_flags = ((__u8 *)tcp)[13];
+	return PKT_PARSED;
+}
+
+PKT_INLINE enum pkt_parsed pkt_parse_udp(struct pkt_cursor *cursor, struct pkt *pkt, __u32 room)
+{
+	struct udphdr *udp = pkt_take(cursor, struct udphdr);
+	__u32 length;
+
+	if (!udp || room < sizeof(*udp))
+		return PKT_PARSED_MALFORMED;
+	length = PKT_HOST16(udp->len);
+	if (length < sizeof(*udp) || length > room)
+		return PKT_PARSED_MALFORMED;
+	pkt->sport = udp->source;
+	pkt->dport = udp->dest;
+	return PKT_PARSED;
+}
+
+/* After pkt_parse_ip, for TCP and UDP: fills ports and TCP flags. */
+PKT_INLINE enum pkt_parsed pkt_parse_l4(const struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct pkt_cursor cursor = pkt_cursor(ctx, pkt->l4);
+	__u32 room = pkt->length + (__u32)sizeof(struct ethhdr) - pkt->l4;
+
+	if (pkt->proto == IPPROTO_TCP)
+		return pkt_parse_tcp(&cursor, pkt, room);
+	return pkt_parse_udp(&cursor, pkt, room);
+}
