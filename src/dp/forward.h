@@ -270,14 +270,14 @@ PKT_INLINE int forward_wrap4(struct pkt_ctx *ctx, const struct pkt *pkt,
 {
 	const struct abi_node *node = env_node();
 	struct pkt_cursor cursor;
-	struct ethhdr *eth;
-	struct iphdr *outer;
+	pkt_eth *eth;
+	pkt_ip4 *outer;
 
 	if (pkt_adjust_head(ctx, -(int)sizeof(*outer)))
 		return VERDICT_NO_HEADROOM;
 	cursor = pkt_cursor(ctx, 0);
-	eth = pkt_take(&cursor, struct ethhdr);
-	outer = pkt_take(&cursor, struct iphdr);
+	eth = pkt_take(&cursor, pkt_eth);
+	outer = pkt_take(&cursor, pkt_ip4);
 	if (!eth || !outer)
 		return VERDICT_NO_HEADROOM;
 	pkt_copy(eth, backend->dst_mac, 2 * ETH_ALEN);
@@ -293,14 +293,14 @@ PKT_INLINE int forward_wrap6(struct pkt_ctx *ctx, const struct pkt *pkt,
 {
 	struct pkt_addr source = env_node()->source6;
 	struct pkt_cursor cursor;
-	struct ipv6hdr *outer;
-	struct ethhdr *eth;
+	pkt_ip6 *outer;
+	pkt_eth *eth;
 
 	if (pkt_adjust_head(ctx, -(int)sizeof(*outer)))
 		return VERDICT_NO_HEADROOM;
 	cursor = pkt_cursor(ctx, 0);
-	eth = pkt_take(&cursor, struct ethhdr);
-	outer = pkt_take(&cursor, struct ipv6hdr);
+	eth = pkt_take(&cursor, pkt_eth);
+	outer = pkt_take(&cursor, pkt_ip6);
 	if (!eth || !outer)
 		return VERDICT_NO_HEADROOM;
 	source.word[3] = forward_vary(source.word[3], env_node()->source6_vary, pkt);
@@ -328,7 +328,7 @@ PKT_STAGE int forward_wrap(struct pkt_ctx *ctx, struct pkt *pkt)
 	if (!(backend->flags & ABI_BACKEND_NEIGH))
 		return VERDICT_NO_NEIGHBOR;
 	outer4 = pkt_addr_is4(&backend->addr);
-	length = pkt->length + (outer4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr));
+	length = pkt->length + (outer4 ? sizeof(pkt_ip4) : sizeof(pkt_ip6));
 	if (length > backend->mtu)
 		return VERDICT_TOO_BIG;
 	wrapped = outer4 ? forward_wrap4(ctx, pkt, backend) : forward_wrap6(ctx, pkt, backend);

@@ -30,6 +30,9 @@ struct dp_result {
 	struct abi_trace trace;
 };
 
+/* Buckets for so many flow entries: a power of two. 0: outside ABI_FLOWS_MIN to ABI_FLOWS_MAX. */
+uint32_t dp_flow_buckets(uint32_t flow_entries);
+
 struct pkt_addr dp_addr(const struct addr *addr);
 struct addr dp_addr_back(const struct pkt_addr *addr);
 

@@ -4,6 +4,9 @@
  * What the packet path needs of a world beyond this, its includer supplies as env_... functions
  * (dp/forward.h). A stage is one step of the path: in BPF a global function, verified by itself,
  * so no packet pointer crosses a call; natively a plain static one.
+ *
+ * Headers may stand at any address: the kernel's machines do not mind, but C does, so natively
+ * the header types of cursor.h are declared loose. In BPF that would make single-byte loads.
  */
 #pragma once
 
@@ -15,6 +18,7 @@
 
 #include <bpf/bpf_helpers.h>
 
+#define PKT_LOOSE
 #define pkt_ctx    xdp_md
 #define PKT_INLINE static __always_inline
 #define PKT_STAGE  __attribute__((noinline))
@@ -37,6 +41,7 @@ PKT_INLINE int pkt_adjust_head(struct pkt_ctx *ctx, int bytes)
 
 #else
 
+#define PKT_LOOSE  __attribute__((aligned(1)))
 #define PKT_INLINE static inline
 #define PKT_STAGE  static
 

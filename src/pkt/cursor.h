@@ -5,7 +5,20 @@
  */
 #pragma once
 
+#include <linux/if_ether.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/tcp.h>
+#include <linux/udp.h>
+
 #include "pkt/ctx.h"
+
+/* The headers as they stand in a frame, at any alignment. */
+typedef struct ethhdr pkt_eth PKT_LOOSE;
+typedef struct iphdr pkt_ip4 PKT_LOOSE;
+typedef struct ipv6hdr pkt_ip6 PKT_LOOSE;
+typedef struct tcphdr pkt_tcp PKT_LOOSE;
+typedef struct udphdr pkt_udp PKT_LOOSE;
 
 enum { PKT_OFFSET_MAX = 1023 }; /* headers begin within so many bytes; keeps the verifier calm */
 

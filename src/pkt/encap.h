@@ -7,12 +7,10 @@
  */
 #pragma once
 
-#include <linux/if_ether.h>
 #include <linux/in.h>
-#include <linux/ip.h>
-#include <linux/ipv6.h>
 
 #include "pkt/addr.h"
+#include "pkt/cursor.h"
 
 enum { PKT_ENCAP_TTL = 64 };
 
@@ -44,8 +42,8 @@ PKT_INLINE __u8 pkt_encap_proto(__u8 inner_version)
 }
 
 /* `constant` is pkt_encap4_constant of dst; `length` that of the whole outer packet. */
-PKT_INLINE void pkt_encap4_write(struct iphdr *outer, __be32 src, __be32 dst, __u16 length,
-				 __u8 tos, __u8 proto, __u16 constant)
+PKT_INLINE void pkt_encap4_write(pkt_ip4 *outer, __be32 src, __be32 dst, __u16 length, __u8 tos,
+				 __u8 proto, __u16 constant)
 {
 	__u32 sum = constant + PKT_BE16(tos) + PKT_BE16(length) + PKT_BE16(proto);
 
@@ -63,7 +61,7 @@ PKT_INLINE void pkt_encap4_write(struct iphdr *outer, __be32 src, __be32 dst, __
 }
 
 /* `length` is that of the inner packet; `label` the low 20 bits of a flow's hash (RFC 6438). */
-PKT_INLINE void pkt_encap6_write(struct ipv6hdr *outer, const struct pkt_addr *src,
+PKT_INLINE void pkt_encap6_write(pkt_ip6 *outer, const struct pkt_addr *src,
 				 const struct pkt_addr *dst, __u16 length, __u8 tos, __u8 proto,
 				 __u32 label)
 {

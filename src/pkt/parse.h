@@ -7,12 +7,7 @@
  */
 #pragma once
 
-#include <linux/if_ether.h>
 #include <linux/in.h>
-#include <linux/ip.h>
-#include <linux/ipv6.h>
-#include <linux/tcp.h>
-#include <linux/udp.h>
 
 #include "pkt/addr.h"
 #include "pkt/cursor.h"
@@ -51,7 +46,7 @@ enum pkt_parsed {
 PKT_INLINE enum pkt_parsed pkt_parse_ip4(struct pkt_cursor *cursor, struct pkt *pkt)
 {
 	__u64 room = (__u64)cursor->end - (__u64)cursor->at;
-	struct iphdr *ip = pkt_take(cursor, struct iphdr);
+	pkt_ip4 *ip = pkt_take(cursor, pkt_ip4);
 	__u32 header;
 
 	if (!ip || ip->version != 4 || ip->ihl < 5)
@@ -64,7 +59,7 @@ PKT_INLINE enum pkt_parsed pkt_parse_ip4(struct pkt_cursor *cursor, struct pkt *
 	pkt->tos = ip->tos;
 	pkt->proto = ip->protocol;
 	pkt->fragment = (ip->frag_off & PKT_BE16(0x3fff)) != 0;
-	pkt->l4 = (__u16)(sizeof(struct ethhdr) + header);
+	pkt->l4 = (__u16)(sizeof(pkt_eth) + header);
 	pkt->src = pkt_addr4(ip->saddr);
 	pkt->dst = pkt_addr4(ip->daddr);
 	return PKT_PARSED;
@@ -73,7 +68,7 @@ PKT_INLINE enum pkt_parsed pkt_parse_ip4(struct pkt_cursor *cursor, struct pkt *
 PKT_INLINE enum pkt_parsed pkt_parse_ip6(struct pkt_cursor *cursor, struct pkt *pkt)
 {
 	__u64 room = (__u64)cursor->end - (__u64)cursor->at;
-	struct ipv6hdr *ip = pkt_take(cursor, struct ipv6hdr);
+	pkt_ip6 *ip = pkt_take(cursor, pkt_ip6);
 	__u32 length;
 
 	if (!ip || ip->version != 6)
@@ -86,7 +81,7 @@ PKT_INLINE enum pkt_parsed pkt_parse_ip6(struct pkt_cursor *cursor, struct pkt *
 	pkt->tos = (__u8)(ip->priority << 4 | ip->flow_lbl[0] >> 4);
 	pkt->proto = ip->nexthdr;
 	pkt->fragment = ip->nexthdr == IPPROTO_FRAGMENT;
-	pkt->l4 = sizeof(struct ethhdr) + sizeof(*ip);
+	pkt->l4 = sizeof(pkt_eth) + sizeof(*ip);
 	pkt_copy(pkt->src.word, &ip->saddr, sizeof(pkt->src));
 	pkt_copy(pkt->dst.word, &ip->daddr, sizeof(pkt->dst));
 	return PKT_PARSED;
@@ -96,7 +91,7 @@ PKT_INLINE enum pkt_parsed pkt_parse_ip6(struct pkt_cursor *cursor, struct pkt *
 PKT_INLINE enum pkt_parsed pkt_parse_ip(const struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct pkt_cursor cursor = pkt_cursor(ctx, 0);
-	struct ethhdr *eth = pkt_take(&cursor, struct ethhdr);
+	pkt_eth *eth = pkt_take(&cursor, pkt_eth);
 
 	if (!eth)
 		return PKT_PARSED_MALFORMED;
@@ -109,7 +104,7 @@ PKT_INLINE enum pkt_parsed pkt_parse_ip(const struct pkt_ctx *ctx, struct pkt *p
 
 PKT_INLINE enum pkt_parsed pkt_parse_tcp(struct pkt_cursor *cursor, struct pkt *pkt, __u32 room)
 {
-	struct tcphdr *tcp = pkt_take(cursor, struct tcphdr);
+	pkt_tcp *tcp = pkt_take(cursor, pkt_tcp);
 
 	if (!tcp || room < sizeof(*tcp) || tcp->doff < 5 || tcp->doff * 4U > room)
 		return PKT_PARSED_MALFORMED;
@@ -121,7 +116,7 @@ PKT_INLINE enum pkt_parsed pkt_parse_tcp(struct pkt_cursor *cursor, struct pkt *
 
 PKT_INLINE enum pkt_parsed pkt_parse_udp(struct pkt_cursor *cursor, struct pkt *pkt, __u32 room)
 {
-	struct udphdr *udp = pkt_take(cursor, struct udphdr);
+	pkt_udp *udp = pkt_take(cursor, pkt_udp);
 	__u32 length;
 
 	if (!udp || room < sizeof(*udp))
@@ -138,7 +133,7 @@ PKT_INLINE enum pkt_parsed pkt_parse_udp(struct pkt_cursor *cursor, struct pkt *
 PKT_INLINE enum pkt_parsed pkt_parse_l4(const struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct pkt_cursor cursor = pkt_cursor(ctx, pkt->l4);
-	__u32 room = pkt->length + (__u32)sizeof(struct ethhdr) - pkt->l4;
+	__u32 room = pkt->length + (__u32)sizeof(pkt_eth) - pkt->l4;
 
 	if (pkt->proto == IPPROTO_TCP)
 		return pkt_parse_tcp(&cursor, pkt, room);

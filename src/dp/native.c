@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "dp/native.h"
+
+#include <errno.h>
+#include <linux/bpf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pkt/ctx.h"
+#include "pkt/verdict.h"
+
+struct pkt;
+
+enum { INGRESS = 1 }; /* as BPF_PROG_TEST_RUN: the loopback's index */
+
+struct native {
+	struct dp_tables tables;
+	struct abi_trace trace;
+	struct abi_count verdicts[VERDICT_COUNT];
+	struct abi_count services[ABI_SERVICES];
+	struct abi_count backends[ABI_BACKENDS];
+	uint64_t events[ABI_EVENTS];
+	uint32_t insert_tick;
+	uint32_t inserts;
+};
+
+/* The engine that runs: forward.h asks for its world without a handle, as in BPF. */
+static _Thread_local struct native *world;
+
+static struct abi_node *env_node(void)
+{
+	return world->tables.node;
+}
+
+static struct abi_vip *env_vip(uint32_t index)
+{
+	return index < ABI_VIPS ? &world->tables.vips[index] : NULL;
+}
+
+static struct abi_service *env_service(uint32_t index)
+{
+	return index < ABI_SERVICES ? &world->tables.services[index] : NULL;
+}
+
+static struct abi_backend *env_backend(uint32_t index)
+{
+	return index < ABI_BACKENDS ? &world->tables.backends[index] : NULL;
+}
+
+static uint64_t *env_slot_at(uint32_t index)
+{
+	return index < ABI_SLOTS ? &world->tables.slots[index] : NULL;
+}
+#define env_slot(index) ((__u64 *)env_slot_at(index))
+
+static struct abi_bucket *env_bucket(uint32_t index)
+{
+	return index < world->tables.flow_buckets ? &world->tables.flows[index] : NULL;
+}
+
+#define env_has_ipv6()  1
+#define env_has_track() 1
+#define env_has_trace() 1
+
+static uint64_t env_now_ns(void)
+{
+	return world->tables.node->clock_ns;
+}
+
+static int env_swap(__u64 *at, __u64 old, __u64 new)
+{
+	return __atomic_compare_exchange_n(at, &old, new, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
+static void env_store(__u64 *at, __u64 value)
+{
+	__atomic_store_n(at, value, __ATOMIC_RELEASE);
+}
+
+static int env_may_insert(uint32_t limit, uint32_t tick)
+{
+	if (world->insert_tick != tick) {
+		world->insert_tick = tick;
+		world->inserts = 0;
+	}
+	return world->inserts++ < limit;
+}
+
+static void env_event(enum abi_event event)
+{
+	world->events[event]++;
+}
+
+static void env_count(const struct pkt *pkt, uint32_t verdict);
+static void env_trace(const struct pkt *pkt, uint32_t verdict);
+
+#include "dp/forward.h"
+
+static void count(struct abi_count *record, uint32_t bytes)
+{
+	record->packets++;
+	record->bytes += bytes;
+}
+
+static void env_count(const struct pkt *pkt, uint32_t verdict)
+{
+	count(&world->verdicts[verdict], pkt->frame_length);
+	if (pkt->service)
+		count(&world->services[pkt->service], pkt->frame_length);
+	if (verdict == VERDICT_FORWARDED || verdict == VERDICT_REDIRECTED)
+		count(&world->backends[pkt->backend], pkt->frame_length);
+}
+
+static void env_trace(const struct pkt *pkt, uint32_t verdict)
+{
+	world->trace = (struct abi_trace){
+		.verdict = verdict,
+		.why = pkt->why,
+		.service = pkt->service,
+		.backend = pkt->backend,
+		.slot = pkt->slot - pkt->table_first,
+	};
+}
+
+static void *zeroed(size_t count, size_t size)
+{
+	void *memory = NULL;
+
+	if (posix_memalign(&memory, 64, count * size))
+		return NULL;
+	return memset(memory, 0, count * size);
+}
+
+int native_new(uint32_t flow_entries, struct native **ret)
+{
+	uint32_t buckets = dp_flow_buckets(flow_entries);
+	struct native *native;
+	struct dp_tables *tables;
+
+	if (!buckets)
+		return -EINVAL;
+	native = calloc(1, sizeof(*native));
+	if (!native)
+		return -ENOMEM;
+	tables = &native->tables;
+	tables->node = zeroed(1, sizeof(*tables->node));
+	tables->vips = zeroed(ABI_VIPS, sizeof(*tables->vips));
+	tables->services = zeroed(ABI_SERVICES, sizeof(*tables->services));
+	tables->backends = zeroed(ABI_BACKENDS, sizeof(*tables->backends));
+	tables->slots = zeroed(ABI_SLOTS, sizeof(*tables->slots));
+	tables->flows = zeroed(buckets, sizeof(*tables->flows));
+	tables->flow_buckets = buckets;
+	if (!tables->node || !tables->vips || !tables->services || !tables->backends ||
+	    !tables->slots || !tables->flows) {
+		native_free(native);
+		return -ENOMEM;
+	}
+	tables->node->flow_buckets_mask = buckets - 1;
+	*ret = native;
+	return 0;
+}
+
+void native_free(struct native *native)
+{
+	if (!native)
+		return;
+	free(native->tables.node);
+	free(native->tables.vips);
+	free(native->tables.services);
+	free(native->tables.backends);
+	free(native->tables.slots);
+	free(native->tables.flows);
+	free(native);
+}
+
+struct dp_tables *native_tables(struct native *native)
+{
+	return &native->tables;
+}
+
+int native_run(struct native *native, uint8_t *frame, size_t length, size_t capacity,
+	       uint64_t now_ns, struct dp_result *ret)
+{
+	static const uint32_t actions[VERDICT_COUNT] = {
+#define ACTION(name, action, help) XDP_##action,
+		VERDICTS(ACTION)
+#undef ACTION
+	};
+	struct pkt pkt = {0};
+	struct pkt_ctx ctx;
+	int verdict;
+
+	if (capacity < length + NATIVE_HEADROOM)
+		return -EINVAL;
+	/* The frame is run at the end of its buffer, so that it has its headroom before it. */
+	ctx.head = frame;
+	ctx.data_end = frame + capacity;
+	ctx.data = ctx.data_end - length;
+	ctx.ingress_ifindex = INGRESS;
+	memmove(ctx.data, frame, length);
+	world = native;
+	native->tables.node->clock_ns = now_ns;
+	verdict = forward(&ctx, &pkt);
+	ret->action = actions[verdict];
+	ret->length = (size_t)(ctx.data_end - ctx.data);
+	ret->trace = native->trace;
+	memmove(frame, ctx.data, ret->length);
+	return 0;
+}
+
+struct abi_count native_verdict_count(const struct native *native, uint32_t verdict)
+{
+	return native->verdicts[verdict];
+}
+
+struct abi_count native_service_count(const struct native *native, uint32_t service)
+{
+	return native->services[service];
+}
+
+struct abi_count native_backend_count(const struct native *native, uint32_t backend)
+{
+	return native->backends[backend];
+}
+
+uint64_t native_event_count(const struct native *native, enum abi_event event)
+{
+	return native->events[event];
+}

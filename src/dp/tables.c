@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The data plane room. What a packet meets is in headers that are compiled twice: forward.h (the
+ * balancer's decision), flow.h (its flow table), decap.h (the agent's decision), over the tables
+ * of abi.h. lb.bpf.c and agent.bpf.c give these headers their world in the kernel, native.c in a
+ * process. dp.c opens, loads, pins and counts; link.c attaches; this file writes the tables, the
+ * same way in both worlds.
+ *
+ * A packet may read a table at any moment, so a writer works in the order that abi.h names: what
+ * is pointed at before what points to it, each step one aligned 64-bit store. There is one writer
+ * and no lock.
+ */
+#include "dp/tables.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "pkt/encap.h"
+#include "pkt/hash.h"
+
+uint32_t dp_flow_buckets(uint32_t flow_entries)
+{
+	uint32_t buckets = 1;
+
+	if (flow_entries < ABI_FLOWS_MIN || flow_entries > ABI_FLOWS_MAX)
+		return 0;
+	while (buckets * ABI_BUCKET_FLOWS < flow_entries)
+		buckets *= 2;
+	return buckets;
+}
+
+struct pkt_addr dp_addr(const struct addr *addr)
+{
+	struct pkt_addr copy;
+
+	memcpy(copy.bytes, addr->bytes, sizeof(copy.bytes));
+	return copy;
+}
+
+struct addr dp_addr_back(const struct pkt_addr *addr)
+{
+	struct addr copy;
+
+	memcpy(copy.bytes, addr->bytes, sizeof(copy.bytes));
+	return copy;
+}
+
+static void store(uint64_t *to, uint64_t value)
+{
+	__atomic_store_n(to, value, __ATOMIC_RELEASE);
+}
+
+static bool is_unused(const struct abi_vip *vip)
+{
+	return !(vip->addr.half[0] | vip->addr.half[1]);
+}
+
+/* The address's place, or the unused one where it would go; NULL: no place in reach. */
+static struct abi_vip *find_vip(const struct dp_tables *tables, const struct pkt_addr *addr)
+{
+	uint32_t place = (uint32_t)pkt_hash_addr(addr, tables->node->vip_secret);
+
+	for (uint32_t i = 0; i < ABI_VIP_PROBES; i++) {
+		struct abi_vip *vip = &tables->vips[(place + i) & (ABI_VIPS - 1)];
+
+		if (is_unused(vip) || pkt_addr_equal(&vip->addr, addr))
+			return vip;
+	}
+	return NULL;
+}
+
+int dp_tables_set_vip(struct dp_tables *tables, const struct addr *vip, const uint64_t *listens,
+		      size_t count)
+{
+	struct pkt_addr addr = dp_addr(vip);
+	struct abi_vip *place = find_vip(tables, &addr);
+
+	if (!place || count > ABI_VIP_LISTENS)
+		return -ENOSPC;
+	if (!count && is_unused(place))
+		return 0;
+	/* A reader stops at the first empty word: write from the front, so that a listen that
+	 * moves towards the front is there twice for a moment and never missing. */
+	for (size_t i = 0; i < ABI_VIP_LISTENS; i++) {
+		uint64_t listen = i < count ? listens[i] : 0;
+
+		if (place->listens[i] != listen)
+			store((uint64_t *)&place->listens[i], listen);
+	}
+	store((uint64_t *)&place->addr.half[0], addr.half[0]);
+	store((uint64_t *)&place->addr.half[1], addr.half[1]);
+	return 0;
+}
+
+const uint64_t *dp_tables_vip(const struct dp_tables *tables, const struct addr *vip)
+{
+	struct pkt_addr addr = dp_addr(vip);
+	struct abi_vip *place = find_vip(tables, &addr);
+
+	return place && !is_unused(place) ? (const uint64_t *)place->listens : NULL;
+}
+
+void dp_tables_set_tunnel(struct abi_backend *backend, const struct addr *addr)
+{
+	backend->addr = dp_addr(addr);
+	backend->outer_sum = addr_is4(addr) ? pkt_encap4_constant(addr_be32(addr)) : 0;
+}
+
+void dp_tables_set_nexthop(struct abi_backend *backend, uint32_t ifindex, uint32_t mtu,
+			   const uint8_t src_mac[6], const uint8_t dst_mac[6])
+{
+	uint64_t first;
+
+	if (!dst_mac) {
+		__atomic_and_fetch(&backend->flags, ~(uint32_t)ABI_BACKEND_NEIGH, __ATOMIC_RELEASE);
+		return;
+	}
+	memcpy(&first, dst_mac, 6);
+	memcpy((uint8_t *)&first + 6, src_mac, 2);
+	memcpy(backend->src_mac + 2, src_mac + 2, 4);
+	store((uint64_t *)(void *)backend->dst_mac, first);
+	backend->ifindex = ifindex;
+	backend->mtu = (uint16_t)(mtu > UINT16_MAX ? UINT16_MAX : mtu);
+	__atomic_or_fetch(&backend->flags, ABI_BACKEND_NEIGH, __ATOMIC_RELEASE);
+}
