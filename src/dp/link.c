@@ -167,16 +167,26 @@ static int link_info(int link_fd, struct bpf_link_info *ret)
 	return bpf_obj_get_info_by_fd(link_fd, ret, &length);
 }
 
-/* A link does not tell its mode; the interface does, by which of its programs is the link's. */
+/*
+ * A link does not tell its mode; the interface does, by which of its programs is the link's. If
+ * none is, the link is for an interface of the same index in another network namespace.
+ */
 static int link_mode(int ifindex, __u32 program_id, enum dp_xdp *ret)
 {
-	__u32 id = 0;
-	int error = bpf_xdp_query_id(ifindex, XDP_FLAGS_DRV_MODE, &id);
+	static const enum dp_xdp modes[] = {DP_XDP_NATIVE, DP_XDP_GENERIC};
 
-	if (error)
-		return error;
-	*ret = id == program_id ? DP_XDP_NATIVE : DP_XDP_GENERIC;
-	return 0;
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		__u32 id = 0;
+		int error = bpf_xdp_query_id(ifindex, (int)mode_flags(modes[i]), &id);
+
+		if (error)
+			return error;
+		if (id == program_id) {
+			*ret = modes[i];
+			return 0;
+		}
+	}
+	return -ENOENT;
 }
 
 /*
