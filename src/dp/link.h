@@ -29,7 +29,8 @@ int dp_bpffs_prepare(const char *dir, struct err *err);
 /*
  * Attaches `program_fd` to the interface and pins the link at `pin`, or adopts the link pinned
  * there. Only DP_XDP_AUTO falls back from native to generic. A pin whose link is for another
- * interface or another mode than asked for is replaced.
+ * interface or another mode than asked for is replaced. `pin` NULL: nothing is pinned, and the
+ * program goes when the descriptor is closed.
  */
 int dp_link_attach(int program_fd, const char *interface, enum dp_xdp wanted, const char *pin,
 		   struct dp_attached *ret, struct err *err);

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a backend's host must be told so that it serves VIPs which others announce: the addresses
+ * on the loopback, and sysctls. Each call changes or reads one thing at once; who made a change,
+ * and what was there before, is for the caller to remember. In the caller's network namespace.
+ * Any thread.
+ *
+ * IPv6 needs no sysctl: Linux answers neighbour solicitations only for addresses of the interface
+ * that they come in at.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "base/err.h"
+
+enum { HOST_SYSCTL_NAME_MAX = 96 };
+
+/* --- addresses --- */
+
+struct host_address {
+	struct addr addr;
+	uint32_t ifindex;
+};
+
+/* Every address of the host. free() *ret. */
+int host_addresses(struct host_address **ret, size_t *ret_count, struct err *err);
+/*
+ * Full-length, of scope host (IPv4) or deprecated (IPv6), so that the host does not take it as the
+ * source of its own connections; no duplicate detection. -EEXIST: the loopback had it already.
+ */
+int host_loopback_add(const struct addr *addr, struct err *err);
+/* -EADDRNOTAVAIL: it was not there. */
+int host_loopback_remove(const struct addr *addr, struct err *err);
+
+/* --- sysctls: names are paths below /proc/sys, as net/ipv4/conf/eth0.1/rp_filter --- */
+
+struct host_sysctl {
+	char name[HOST_SYSCTL_NAME_MAX];
+	int value;
+};
+
+int host_sysctl_read(const char *name, int *ret, struct err *err);
+int host_sysctl_write(const char *name, int value, struct err *err);
+
+/*
+ * The sysctls that must change, with the values that they need, for `interface` to take VIPs'
+ * packets in: at most HOST_SYSCTLS_MAX, those that are right already left out.
+ */
+enum { HOST_SYSCTLS_MAX = 3 };
+int host_sysctls_needed(const char *interface, struct host_sysctl ret[HOST_SYSCTLS_MAX],
+			size_t *ret_count, struct err *err);
