@@ -50,7 +50,9 @@ struct abi_node {
 	__u32 handshake_ticks;
 	__u32 closing_ticks;
 	__u32 udp_ticks;
-	__u64 pad[4];
+	__u32 version; /* ABI_VERSION once the record is filled */
+	__u32 pad32;
+	__u64 pad[3];
 };
 _Static_assert(sizeof(struct abi_node) == 128, "abi_node is two cache lines");
 

@@ -35,7 +35,7 @@ int dp_attach(struct dp *dp, const char *interface, enum dp_xdp wanted, struct e
 size_t dp_attached_count(const struct dp *dp);
 const struct dp_attached *dp_attached(const struct dp *dp, size_t i);
 /* Detaches pinned links of interfaces that dp_attach was not called for (an earlier daemon's). */
-int dp_detach_others(struct dp *dp, struct err *err);
+void dp_detach_others(struct dp *dp);
 
 /* Sums over the cores. */
 struct abi_count dp_verdict_count(const struct dp *dp, uint32_t verdict);
