@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What must hold of any run of any frame, whatever it holds: for the packet table, for mutated
+ * frames and for the fuzzer alike.
+ */
+#pragma once
+
+#include "dp/tables.h"
+
+/*
+ * Compares what came of `frame` with what the builder of frame.h makes of it: a frame that does
+ * not leave is untouched, one that leaves is the same packet in a right outer header, for the
+ * backend that the trace names, from inside the node's source prefix. `out` is the frame
+ * afterwards. NULL, or what is wrong (static memory).
+ */
+const char *expect_sane(const struct dp_tables *tables, const uint8_t *frame, size_t length,
+			const struct dp_result *result, const uint8_t *out);

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The table of packets: each row a frame and what must become of it in the world of world.h, in
+ * whatever engine runs it. A row stands for itself: it meets an empty flow table.
+ */
+#pragma once
+
+#include "frame.h"
+#include "pkt/verdict.h"
+#include "world.h"
+
+struct packet_row {
+	const char *name;
+	struct frame_spec spec;
+	enum verdict verdict;
+	enum why why;
+	uint32_t service; /* enum world_service */
+	uint32_t backend; /* enum world_backend */
+};
+
+extern const struct packet_row packet_rows[];
+extern const size_t packet_row_count;
+
+static inline bool packet_row_leaves(const struct packet_row *row)
+{
+	return row->verdict == VERDICT_FORWARDED || row->verdict == VERDICT_REDIRECTED;
+}

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "world.h"
+
+#include <assert.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "base/addr.h"
+
+static const struct {
+	const char *name, *vips[2];
+	uint64_t listens[3];
+	uint32_t slots;
+	bool untracked, not_in_file;
+} services[WORLD_SERVICES] = {
+#define TCP(first, last) ((uint64_t)(first) | (uint64_t)(last) << 16 | (uint64_t)IPPROTO_TCP << 32)
+#define UDP(first, last) ((uint64_t)(first) | (uint64_t)(last) << 16 | (uint64_t)IPPROTO_UDP << 32)
+	[WORLD_NONE] = {.name = "none"},
+	[WORLD_ONE4] = {"one4",
+			{WORLD_ONE4_VIP4, WORLD_ONE4_VIP6},
+			{TCP(80, 80), TCP(8000, 8099), UDP(53, 53)},
+			.slots = 1},
+	[WORLD_ONE6] = {"one6",
+			{WORLD_ONE6_VIP4, WORLD_ONE6_VIP6},
+			{TCP(80, 80), UDP(443, 443)},
+			.slots = 1},
+	[WORLD_LOOSE] = {"loose",
+			 {WORLD_ONE4_VIP4, WORLD_ONE4_VIP6},
+			 {TCP(9000, 9000)},
+			 .slots = 1,
+			 .untracked = true},
+	[WORLD_MANY] = {"many",
+			{WORLD_MANY_VIP4, WORLD_MANY_VIP6},
+			{TCP(443, 443), UDP(443, 443)},
+			.slots = WORLD_MANY_SLOTS},
+	[WORLD_EMPTY] = {"empty", {WORLD_EMPTY_VIP4, WORLD_EMPTY_VIP6}, {TCP(80, 80)}, .slots = 1},
+	[WORLD_BARE] = {"bare", {WORLD_BARE_VIP4}, {TCP(80, 80)}, .not_in_file = true},
+	[WORLD_LOST] = {"lost",
+			{WORLD_LOST_VIP4, WORLD_LOST_VIP6},
+			{TCP(80, 80)},
+			.slots = 1,
+			.not_in_file = true},
+	[WORLD_AWAY] = {"away",
+			{WORLD_AWAY_VIP4, WORLD_AWAY_VIP6},
+			{TCP(80, 80)},
+			.slots = 1,
+			.not_in_file = true},
+	[WORLD_SMALL] = {"small",
+			 {WORLD_SMALL_VIP4, WORLD_SMALL_VIP6},
+			 {TCP(80, 80)},
+			 .slots = 1,
+			 .not_in_file = true},
+#undef TCP
+#undef UDP
+};
+
+static const struct {
+	const char *name, *addr;
+	uint32_t service; /* whose slots it owns */
+} backends[WORLD_BACKENDS] = {
+	[WORLD_NOBODY] = {"none", NULL, WORLD_NONE},
+	[WORLD_B4] = {"b4", "10.0.1.11", WORLD_ONE4},
+	[WORLD_B6] = {"b6", "2001:db8:9::9", WORLD_ONE6},
+	[WORLD_L1] = {"l1", "10.0.1.12", WORLD_LOOSE},
+	[WORLD_M1] = {"m1", "10.0.2.1", WORLD_MANY},
+	[WORLD_M2] = {"m2", "10.0.2.2", WORLD_MANY},
+	[WORLD_M3] = {"m3", "2001:db8:9::3", WORLD_MANY},
+	[WORLD_M4] = {"m4", "2001:db8:9::4", WORLD_MANY},
+	[WORLD_LOST1] = {"lost1", "10.0.3.1", WORLD_LOST},
+	[WORLD_AWAY1] = {"away1", "10.0.3.2", WORLD_AWAY},
+	[WORLD_SMALL1] = {"small1", "10.0.3.3", WORLD_SMALL},
+	[WORLD_E1] = {"e1", "10.0.3.4", WORLD_NONE},
+};
+
+/* The same, for `weir trace --down e1`; a pool for each service. */
+const char world_yaml[] = "node:\n"
+			  "  name: world\n"
+			  "  interfaces: [lo]\n"
+			  "  path_mtu: 1500\n"
+			  "  tunnel: {source4: 100.64.1.0/24, source6: \"2001:db8:f::/64\"}\n"
+			  "  flows: {entries: 4096}\n"
+			  "seed: seed-of-the-world\n"
+			  "pools:\n"
+			  "  - name: one4\n"
+			  "    check: {type: none}\n"
+			  "    backends: [{name: b4, address: 10.0.1.11}]\n"
+			  "  - name: one6\n"
+			  "    check: {type: none}\n"
+			  "    backends: [{name: b6, address: \"2001:db8:9::9\"}]\n"
+			  "  - name: loose\n"
+			  "    check: {type: none}\n"
+			  "    backends: [{name: l1, address: 10.0.1.12}]\n"
+			  "  - name: many\n"
+			  "    table_size: 251\n"
+			  "    check: {type: none}\n"
+			  "    backends:\n"
+			  "      - {name: m1, address: 10.0.2.1}\n"
+			  "      - {name: m2, address: 10.0.2.2}\n"
+			  "      - {name: m3, address: \"2001:db8:9::3\"}\n"
+			  "      - {name: m4, address: \"2001:db8:9::4\"}\n"
+			  "  - name: empty\n"
+			  "    check: {type: none}\n"
+			  "    backends: [{name: e1, address: 10.0.3.4}]\n"
+			  "services:\n"
+			  "  - name: one4\n"
+			  "    vips: [198.51.100.10, \"2001:db8:10::10\"]\n"
+			  "    listen: [tcp/80, tcp/8000-8099, udp/53]\n"
+			  "    pool: one4\n"
+			  "    forward: ipip\n"
+			  "    tracking: always\n"
+			  "  - name: one6\n"
+			  "    vips: [198.51.100.20, \"2001:db8:10::20\"]\n"
+			  "    listen: [tcp/80, udp/443]\n"
+			  "    pool: one6\n"
+			  "    forward: ipip\n"
+			  "    tracking: always\n"
+			  "  - name: loose\n"
+			  "    vips: [198.51.100.10, \"2001:db8:10::10\"]\n"
+			  "    listen: [tcp/9000]\n"
+			  "    pool: loose\n"
+			  "    forward: ipip\n"
+			  "    tracking: none\n"
+			  "  - name: many\n"
+			  "    vips: [198.51.100.30, \"2001:db8:10::30\"]\n"
+			  "    listen: [tcp/443, udp/443]\n"
+			  "    pool: many\n"
+			  "    forward: ipip\n"
+			  "    tracking: always\n"
+			  "  - name: empty\n"
+			  "    vips: [198.51.100.40, \"2001:db8:10::40\"]\n"
+			  "    listen: [tcp/80]\n"
+			  "    pool: empty\n"
+			  "    forward: ipip\n"
+			  "    tracking: always\n";
+
+const char *world_service_name(uint32_t service)
+{
+	return service < WORLD_SERVICES ? services[service].name : "out of range";
+}
+
+const char *world_backend_name(uint32_t backend)
+{
+	return backend < WORLD_BACKENDS ? backends[backend].name : "out of range";
+}
+
+bool world_service_tracks(uint32_t service)
+{
+	return service != WORLD_NONE && !services[service].untracked;
+}
+
+bool world_service_in_file(uint32_t service)
+{
+	return !services[service].not_in_file;
+}
+
+static struct addr parse(const char *text)
+{
+	struct addr addr;
+
+	if (addr_parse(text, &addr) != 0)
+		assert(!"an address of the world");
+	return addr;
+}
+
+struct addr world_backend_addr(uint32_t backend)
+{
+	return parse(backends[backend].addr);
+}
+
+static void fill_node(struct dp_tables *tables)
+{
+	struct abi_node *node = tables->node;
+	struct addr source4 = parse("100.64.1.0"), source6 = parse("2001:db8:f::");
+
+	node->slot_seed = 0x5eed5eed5eed5eed;
+	node->flow_secret = 0x0123456789abcdef;
+	node->vip_secret = 0xfedcba9876543210;
+	node->source4 = dp_addr(&source4);
+	node->source6 = dp_addr(&source6);
+	node->source4_vary = htonl(0xff);
+	node->source6_vary = htonl(0xffffffff);
+	node->flow_buckets_mask = tables->flow_buckets - 1;
+	node->insert_limit = 1000000;
+	node->established_ticks = 7200;
+	node->handshake_ticks = 30;
+	node->closing_ticks = 15;
+	node->udp_ticks = 60;
+}
+
+static void fill_backend(struct dp_tables *tables, uint32_t index)
+{
+	struct abi_backend *backend = &tables->backends[index];
+	struct addr addr = world_backend_addr(index);
+	uint32_t mtu = index == WORLD_SMALL1 ? WORLD_SMALL_MTU : WORLD_MTU;
+	uint32_t ifindex = index == WORLD_AWAY1 ? WORLD_AWAY_IFINDEX : WORLD_IFINDEX;
+	bool lost = index == WORLD_LOST1;
+
+	backend->identity = 1000 + index;
+	backend->generation = 1;
+	backend->flags = ABI_BACKEND_UP | ABI_BACKEND_KEEP;
+	dp_tables_set_tunnel(backend, &addr);
+	dp_tables_set_nexthop(backend, ifindex, mtu, (const uint8_t *)WORLD_SRC_MAC,
+			      lost ? NULL : (const uint8_t *)WORLD_DST_MAC);
+}
+
+/* Slots in the order of services; the backends of one take turns. */
+static void fill_slots(struct dp_tables *tables)
+{
+	uint32_t first = 0;
+
+	for (uint32_t s = 1; s < WORLD_SERVICES; s++) {
+		uint32_t owner = 0;
+
+		tables->services[s].table = abi_table(first, services[s].slots);
+		for (uint32_t i = 0; i < services[s].slots; i++) {
+			for (uint32_t tried = 0; tried < WORLD_BACKENDS; tried++) {
+				owner = (owner + 1) % WORLD_BACKENDS;
+				if (backends[owner].service == s)
+					break;
+			}
+			if (backends[owner].service != s)
+				owner = WORLD_NOBODY;
+			tables->slots[first + i] = abi_slot(owner, 0, 0);
+		}
+		first += services[s].slots;
+	}
+}
+
+/* An address gets the listens of every service that has it. */
+static void fill_vip(struct dp_tables *tables, const char *vip)
+{
+	struct addr addr = parse(vip);
+	uint64_t listens[ABI_VIP_LISTENS];
+	size_t count = 0;
+	int result;
+
+	for (uint32_t s = 1; s < WORLD_SERVICES; s++) {
+		for (int v = 0; v < 2; v++) {
+			if (!services[s].vips[v] || strcmp(services[s].vips[v], vip) != 0)
+				continue;
+			for (int l = 0; l < 3 && services[s].listens[l]; l++)
+				listens[count++] = services[s].listens[l] | (uint64_t)s << 40;
+		}
+	}
+	result = dp_tables_set_vip(tables, &addr, listens, count);
+	assert(result == 0);
+	(void)result;
+}
+
+void world_fill(struct dp_tables *tables)
+{
+	fill_node(tables);
+	for (uint32_t b = 1; b < WORLD_BACKENDS; b++)
+		fill_backend(tables, b);
+	fill_slots(tables);
+	for (uint32_t s = 1; s < WORLD_SERVICES; s++) {
+		tables->services[s].identity = 100 + s;
+		tables->services[s].pool_identity = 200 + s;
+		tables->services[s].flags = services[s].untracked ? 0 : ABI_SERVICE_TRACK;
+		for (int v = 0; v < 2 && services[s].vips[v]; v++)
+			fill_vip(tables, services[s].vips[v]);
+	}
+	world_forget_flows(tables);
+}
+
+void world_forget_flows(struct dp_tables *tables)
+{
+	memset(tables->flows, 0, tables->flow_buckets * sizeof(tables->flows[0]));
+}
+
+void world_many_to(struct dp_tables *tables, uint32_t backend)
+{
+	uint32_t first = (uint32_t)tables->services[WORLD_MANY].table;
+
+	for (uint32_t i = 0; i < WORLD_MANY_SLOTS; i++)
+		tables->slots[first + i] = abi_slot(backend, 0, 0);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The small world that packet tests play in: services, backends and a node, written into an
+ * engine's tables by hand (so a test needs no configuration and knows every answer), and the same
+ * services as a file for the command line. Each service but MANY has one backend, so that a row
+ * can name it.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "dp/tables.h"
+
+enum world_service {
+	WORLD_NONE,
+	WORLD_ONE4,  /* tcp/80, tcp/8000-8099, udp/53; an IPv4 tunnel; tracked */
+	WORLD_ONE6,  /* tcp/80, udp/443; an IPv6 tunnel; tracked */
+	WORLD_LOOSE, /* tcp/9000 of ONE4's VIPs; an IPv4 tunnel; not tracked */
+	WORLD_MANY,  /* tcp/443, udp/443; four backends, two behind each kind of tunnel; tracked */
+	WORLD_EMPTY, /* tcp/80; its slots have no owner */
+	WORLD_BARE,  /* tcp/80; has no slots at all */
+	WORLD_LOST,  /* tcp/80; no next hop */
+	WORLD_AWAY,  /* tcp/80; leaves at another interface */
+	WORLD_SMALL, /* tcp/80; a path of WORLD_SMALL_MTU bytes */
+	WORLD_SERVICES,
+};
+
+enum world_backend {
+	WORLD_NOBODY,
+	WORLD_B4,
+	WORLD_B6,
+	WORLD_L1,
+	WORLD_M1,
+	WORLD_M2,
+	WORLD_M3,
+	WORLD_M4,
+	WORLD_LOST1,
+	WORLD_AWAY1,
+	WORLD_SMALL1,
+	WORLD_E1, /* the backend that WORLD_EMPTY does not have: in the file it is down */
+	WORLD_BACKENDS,
+};
+
+enum {
+	WORLD_IFINDEX = 1, /* where frames come in */
+	WORLD_AWAY_IFINDEX = 77,
+	WORLD_MTU = 1500,
+	WORLD_SMALL_MTU = 1300,
+	WORLD_MANY_SLOTS = 251,
+	WORLD_FLOWS = 4096,
+};
+
+#define WORLD_CLIENT4 "203.0.113.5"
+#define WORLD_CLIENT6 "2001:db8:c::5"
+/* A service's VIPs, by the number in its name's comment above: 198.51.100.10 is ONE4's. */
+#define WORLD_ONE4_VIP4  "198.51.100.10"
+#define WORLD_ONE4_VIP6  "2001:db8:10::10"
+#define WORLD_ONE6_VIP4  "198.51.100.20"
+#define WORLD_ONE6_VIP6  "2001:db8:10::20"
+#define WORLD_MANY_VIP4  "198.51.100.30"
+#define WORLD_MANY_VIP6  "2001:db8:10::30"
+#define WORLD_EMPTY_VIP4 "198.51.100.40"
+#define WORLD_EMPTY_VIP6 "2001:db8:10::40"
+#define WORLD_BARE_VIP4  "198.51.100.50"
+#define WORLD_LOST_VIP4  "198.51.100.60"
+#define WORLD_LOST_VIP6  "2001:db8:10::60"
+#define WORLD_AWAY_VIP4  "198.51.100.70"
+#define WORLD_AWAY_VIP6  "2001:db8:10::70"
+#define WORLD_SMALL_VIP4 "198.51.100.80"
+#define WORLD_SMALL_VIP6 "2001:db8:10::80"
+
+#define WORLD_SRC_MAC "\x02\x00\x00\x00\x00\x01"
+#define WORLD_DST_MAC "\x02\x00\x00\x00\x00\x02"
+
+/* What a service and a backend are called in WORLD_YAML; "none" for 0. */
+const char *world_service_name(uint32_t service);
+const char *world_backend_name(uint32_t backend);
+/* Where the backend's tunnel ends. */
+struct addr world_backend_addr(uint32_t backend);
+bool world_service_tracks(uint32_t service);
+/* Of the services file: WORLD_EMPTY's backend e1 is to be said down, others behave as ONE4. */
+bool world_service_in_file(uint32_t service);
+
+/* Writes everything and forgets all flows. */
+void world_fill(struct dp_tables *tables);
+void world_forget_flows(struct dp_tables *tables);
+/* Gives all of WORLD_MANY's slots to one backend. */
+void world_many_to(struct dp_tables *tables, uint32_t backend);
+
+extern const char world_yaml[];
