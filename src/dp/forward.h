@@ -80,7 +80,8 @@ PKT_STAGE int forward_classify(struct pkt_ctx *ctx, struct pkt *pkt)
 	pkt->why = WHY_NOT_VIP;
 	if (parsed == PKT_PARSED_NOT_IP)
 		return VERDICT_NOT_IP;
-	if (pkt->version == 6 && !env_has_ipv6())
+	/* An IPv6 packet for ::ffff:a.b.c.d must not find the VIP a.b.c.d. */
+	if (pkt->version == 6 && (!env_has_ipv6() || pkt_addr_is4(&pkt->dst)))
 		return VERDICT_NOT_VIP;
 	vip = forward_find_vip(pkt);
 	if (!vip || !vip->listens[0])

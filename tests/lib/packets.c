@@ -123,6 +123,8 @@ const struct packet_row packet_rows[] = {
 	NOT_OURS("tcp4 to broadcast", NOT_VIP, TO4("255.255.255.255")),
 	NOT_OURS("tcp4 to nowhere", NOT_VIP, TO4("0.0.0.0")),
 	NOT_OURS("tcp6 to ::", NOT_VIP, TO6("::")),
+	NOT_OURS("tcp6 to the ipv4-mapped form of a vip", NOT_VIP, TO6("::"),
+		 .patches = {{FRAME_AT_IP, 34, 2, 0xffff}, {FRAME_AT_IP, 36, 4, 0xc633640a}}),
 	NOT_OURS("icmp6 neighbour solicitation", NOT_VIP, TO6("ff02::1:ff00:10"),
 		 .proto = IPPROTO_ICMPV6, .icmp_type = 135, .payload = 16),
 	NOT_OURS("tcp6 port that nobody listens on", NOT_LISTENED, TO6(WORLD_ONE4_VIP6),
