@@ -19,3 +19,7 @@ int command_usage_error(const char *name, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* "weir NAME: text" on standard error; returns EXIT_NO. */
 int command_fail(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Every error of a file as "file:line:column: text" on standard error. */
+struct err_list;
+void command_print_errors(const char *file, const struct err_list *errors);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "weir/command.h"
 
 static const struct {
@@ -57,6 +58,20 @@ int command_fail(const char *name, const char *format, ...)
 	print_prefixed(name, format, args);
 	va_end(args);
 	return EXIT_NO;
+}
+
+void command_print_errors(const char *file, const struct err_list *errors)
+{
+	for (size_t i = 0; i < errors->count; i++) {
+		const struct err *err = &errors->errors[i];
+
+		if (err->line)
+			fprintf(stderr, "%s:%d:%d: %s\n", file, err->line, err->column, err->text);
+		else
+			fprintf(stderr, "%s: %s\n", file, err->text);
+	}
+	if (errors->dropped)
+		fprintf(stderr, "%s: and %zu more errors\n", file, errors->dropped);
 }
 
 int main(int argc, char **argv)

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * `weir run`. The order of the start is the order of trust: the configuration was checked before
+ * anything; then the lock, so that there is one writer; the tables, adopted or new; the loop with
+ * what feeds them (next hops, health); last the program is attached. After an earlier daemon's
+ * death the attached program goes on with the pinned tables through all of this, and meets its
+ * successor's program by one exchange.
+ *
+ * The end by SIGTERM or SIGINT goes backwards and leaves nothing. Any other death leaves all that
+ * is pinned, which forwards on as it was.
+ */
+#include "weir/app.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/time.h"
+#include "weir/app_state.h"
+
+static uint64_t now_ms(void)
+{
+	return time_now_ns() / TIME_MILLI_NS;
+}
+
+static const struct conf_pool *conf_pool(const struct app_backend *backend)
+{
+	return &backend->app->conf->pools[backend->pool];
+}
+
+static const struct conf_backend *conf_backend(const struct app_backend *backend)
+{
+	return &conf_pool(backend)->backends[backend->member];
+}
+
+int app_is_ready(const struct app *app)
+{
+	for (size_t i = 0; i < app->backend_count; i++) {
+		const struct health_check *check = app->backends[i].check;
+
+		if (check && health_status(check)->state == HEALTH_UNKNOWN)
+			return 0;
+	}
+	return 1;
+}
+
+/* --- what changes --- */
+
+static void on_deadline(uv_timer_t *timer);
+
+static void arm_deadline(struct app *app)
+{
+	uint64_t now = now_ms(), deadline = balancer_deadline_ms(app->balancer, now);
+
+	if (deadline == UINT64_MAX)
+		uv_timer_stop(&app->deadline);
+	else
+		uv_timer_start(&app->deadline, on_deadline, deadline > now ? deadline - now : 0, 0);
+}
+
+static void on_deadline(uv_timer_t *timer)
+{
+	struct app *app = timer->data;
+
+	balancer_tick(app->balancer, now_ms());
+	arm_deadline(app);
+}
+
+static void on_health(void *arg, struct health_check *check, enum health_state state)
+{
+	struct app_backend *backend = arg;
+	const struct health_status *status = health_status(check);
+	bool healthy = state == HEALTH_HEALTHY;
+
+	balancer_set_health(backend->app->balancer, backend->pool, backend->member,
+			    healthy ? POOL_HEALTHY : POOL_UNHEALTHY, now_ms());
+	arm_deadline(backend->app);
+	log_info(healthy ? "backend is healthy" : "backend is unhealthy",
+		 "pool=%s backend=%s reason=%s", conf_pool(backend)->name,
+		 conf_backend(backend)->name,
+		 log_quote(healthy ? "check succeeded" : status->last_error).text);
+}
+
+static void on_nexthop(void *arg, const struct nexthop *nexthop)
+{
+	struct app_backend *backend = arg;
+	struct app *app = backend->app;
+	uint32_t path_mtu = app->conf->node.path_mtu;
+	char interface[IF_NAMESIZE] = "?";
+
+	if (!nexthop->resolved) {
+		balancer_set_nexthop(app->balancer, backend->pool, backend->member, 0, 0, NULL,
+				     NULL);
+		log_warn("backend cannot be reached", "pool=%s backend=%s reason=%s",
+			 conf_pool(backend)->name, conf_backend(backend)->name,
+			 log_quote(nexthop->why).text);
+		return;
+	}
+	balancer_set_source(app->balancer, &nexthop->source);
+	balancer_set_nexthop(app->balancer, backend->pool, backend->member, nexthop->ifindex,
+			     path_mtu && path_mtu < nexthop->mtu ? path_mtu : nexthop->mtu,
+			     nexthop->src_mac, nexthop->dst_mac);
+	if_indextoname(nexthop->ifindex, interface);
+	log_info("next hop",
+		 "pool=%s backend=%s interface=%s mac=%02x:%02x:%02x:%02x:%02x:%02x "
+		 "mtu=%u",
+		 conf_pool(backend)->name, conf_backend(backend)->name, interface,
+		 nexthop->dst_mac[0], nexthop->dst_mac[1], nexthop->dst_mac[2], nexthop->dst_mac[3],
+		 nexthop->dst_mac[4], nexthop->dst_mac[5], nexthop->mtu);
+}
+
+static void on_signal(uv_signal_t *signal, int number)
+{
+	struct app *app = signal->data;
+
+	if (number == SIGHUP) {
+		log_warn("SIGHUP has no effect: a changed file is loaded by a new start", "file=%s",
+			 log_quote(app->file).text);
+		return;
+	}
+	log_info("stopping", "signal=%d", number);
+	uv_stop(&app->loop);
+}
+
+static json_t *on_request(void *arg, const json_t *request)
+{
+	const char *op = json_string_value(json_object_get(request, "op"));
+
+	if (op && strcmp(op, "status") == 0)
+		return app_report(arg);
+	return json_pack("{s:s}", "error", "unknown request; known is: status");
+}
+
+static void on_new_backend(void *arg, uint32_t record)
+{
+	dp_reset_backend(arg, record);
+}
+
+static void on_new_service(void *arg, uint32_t record)
+{
+	dp_reset_service(arg, record);
+}
+
+/* --- start --- */
+
+static int open_tables(struct app *app, struct err *err)
+{
+	const struct dp_options options = {
+		.pin_dir = app->instance.pins,
+		.flow_entries = app->conf->node.flows.entries,
+		.ipv6 = balancer_wants_ipv6(app->conf),
+		.track = balancer_wants_track(app->conf),
+	};
+	struct balancer_events events = {on_new_backend, on_new_service, NULL};
+	int ret = dp_open(&options, &app->dp, err);
+
+	if (ret)
+		return ret;
+	events.arg = app->dp;
+	ret = balancer_new(app->conf, dp_tables(app->dp), POOL_UNKNOWN, &events, now_ms(),
+			   &app->balancer, err);
+	if (!ret && dp_adopted(app->dp))
+		log_info("adopted the running data plane", "pins=%s", app->instance.pins);
+	return ret;
+}
+
+static int start_check(struct app *app, struct app_backend *backend)
+{
+	const struct conf_check *check = &conf_pool(backend)->check;
+	const struct pool *pool = balancer_pool(app->balancer, backend->pool);
+	const struct health_spec spec = {
+		.type = HEALTH_TCP,
+		.address = conf_backend(backend)->address,
+		.port = check->port,
+		.interval_ms = check->interval_ms,
+		.timeout_ms = check->timeout_ms,
+		.rise = check->rise,
+		.fall = check->fall,
+		.initial = pool_member_health(pool, backend->member) == POOL_HEALTHY
+				   ? HEALTH_HEALTHY
+				   : HEALTH_UNKNOWN,
+	};
+
+	if (check->type == CONF_CHECK_NONE) {
+		balancer_set_health(app->balancer, backend->pool, backend->member, POOL_HEALTHY,
+				    now_ms());
+		return 0;
+	}
+	return health_add(app->health, &spec, on_health, backend, &backend->check);
+}
+
+static int start_backends(struct app *app, struct err *err)
+{
+	size_t at = 0;
+
+	for (size_t p = 0; p < app->conf->pool_count; p++)
+		app->backend_count += app->conf->pools[p].backend_count;
+	app->backends = calloc(app->backend_count + 1, sizeof(*app->backends));
+	if (!app->backends)
+		return err_set(err, -ENOMEM, "out of memory");
+	for (size_t p = 0; p < app->conf->pool_count; p++) {
+		for (size_t m = 0; m < app->conf->pools[p].backend_count; m++) {
+			struct app_backend *backend = &app->backends[at++];
+			int ret;
+
+			*backend = (struct app_backend){.app = app, .pool = p, .member = m};
+			ret = nexthops_watch(app->nexthops, &conf_backend(backend)->address,
+					     on_nexthop, backend, &backend->nexthop);
+			if (!ret)
+				ret = start_check(app, backend);
+			if (ret)
+				return err_set(err, ret, "backend %s: cannot be watched: %s",
+					       conf_backend(backend)->name, strerror(-ret));
+		}
+	}
+	return 0;
+}
+
+static int attach_all(struct app *app, struct err *err)
+{
+	static const enum dp_xdp wanted[] = {
+		[CONF_XDP_NATIVE] = DP_XDP_NATIVE,
+		[CONF_XDP_GENERIC] = DP_XDP_GENERIC,
+		[CONF_XDP_AUTO] = DP_XDP_AUTO,
+	};
+
+	for (size_t i = 0; i < app->conf->node.interface_count; i++) {
+		const char *name = app->conf->node.interfaces[i];
+		const struct dp_attached *attached;
+		int ret = dp_attach(app->dp, name, wanted[app->conf->node.xdp], err);
+
+		if (ret)
+			return ret;
+		attached = dp_attached(app->dp, dp_attached_count(app->dp) - 1);
+		if (attached->wanted == DP_XDP_AUTO && attached->mode == DP_XDP_GENERIC)
+			log_warn("XDP fell back to generic mode, which is several times slower",
+				 "interface=%s reason=%s", name, log_quote(attached->why).text);
+		log_info("attached", "interface=%s xdp=%s adopted=%s", name,
+			 attached->mode == DP_XDP_NATIVE ? "native" : "generic",
+			 attached->adopted ? "yes" : "no");
+	}
+	dp_detach_others(app->dp);
+	return 0;
+}
+
+static void start_signals(struct app *app)
+{
+	static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
+
+	signal(SIGPIPE, SIG_IGN);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		uv_signal_init(&app->loop, &app->signals[i]);
+		app->signals[i].data = app;
+		uv_signal_start(&app->signals[i], on_signal, numbers[i]);
+	}
+	uv_timer_init(&app->loop, &app->deadline);
+	app->deadline.data = app;
+}
+
+static int start(struct app *app, struct err *err)
+{
+	int ret = open_tables(app, err);
+
+	if (ret)
+		return ret;
+	ret = nexthops_open(&app->loop, &app->nexthops, err);
+	if (ret)
+		return ret;
+	ret = health_open(&app->loop, &app->health);
+	if (ret)
+		return err_set(err, ret, "health checks: %s", strerror(-ret));
+	ret = start_backends(app, err);
+	if (ret)
+		return ret;
+	ret = control_listen(&app->loop, app->instance.socket, on_request, app, &app->control, err);
+	if (ret)
+		return ret;
+	ret = attach_all(app, err);
+	if (ret)
+		return ret;
+	arm_deadline(app);
+	return 0;
+}
+
+/* --- end --- */
+
+static void close_handle(uv_handle_t *handle, void *arg)
+{
+	(void)arg;
+	if (!uv_is_closing(handle))
+		uv_close(handle, NULL);
+}
+
+static void stop_loop(struct app *app)
+{
+	if (app->control)
+		control_close(app->control);
+	if (app->health)
+		health_close(app->health);
+	if (app->nexthops)
+		nexthops_close(app->nexthops);
+	for (size_t i = 0; i < 3; i++)
+		close_handle((uv_handle_t *)&app->signals[i], NULL);
+	close_handle((uv_handle_t *)&app->deadline, NULL);
+	uv_run(&app->loop, UV_RUN_DEFAULT);
+	uv_loop_close(&app->loop);
+}
+
+/* What was attached before this start stays when it fails: an earlier daemon's data plane. */
+static void stop_data_plane(struct app *app, bool failed)
+{
+	if (!app->dp)
+		return;
+	if (!failed || !dp_adopted(app->dp))
+		dp_teardown(app->dp);
+	dp_close(app->dp);
+}
+
+int app_run(const struct conf *conf, const char *file, struct err *err)
+{
+	struct app app = {.conf = conf, .file = file, .started_ns = time_now_ns()};
+	int ret;
+
+	instance_init(&app.instance, "", conf->node.name);
+	ret = instance_lock(&app.instance, err);
+	if (ret)
+		return ret;
+	ret = uv_loop_init(&app.loop);
+	if (ret) {
+		instance_unlock(&app.instance);
+		return err_set(err, ret, "event loop: %s", uv_strerror(ret));
+	}
+	start_signals(&app);
+	ret = start(&app, err);
+	if (!ret) {
+		log_info("running", "node=%s file=%s services=%zu pools=%zu backends=%zu",
+			 conf->node.name, log_quote(file).text, conf->service_count,
+			 conf->pool_count, app.backend_count);
+		uv_run(&app.loop, UV_RUN_DEFAULT);
+	}
+	stop_data_plane(&app, ret != 0);
+	stop_loop(&app);
+	balancer_free(app.balancer);
+	free(app.backends);
+	instance_unlock(&app.instance);
+	if (!ret)
+		log_info("stopped", "node=%s", conf->node.name);
+	return ret;
+}

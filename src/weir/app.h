@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The balancer's daemon: introduces the rooms to each other. Health and next hops go into the
+ * balancer, which writes the data plane's tables; the control socket shows all of it.
+ */
+#pragma once
+
+#include <jansson.h>
+
+#include "base/err.h"
+#include "conf/conf.h"
+
+/* Runs until SIGTERM or SIGINT, then detaches and unpins. 0, or -errno with nothing attached
+ * that was not attached before. */
+int app_run(const struct conf *conf, const char *file, struct err *err);
+
+struct app;
+
+/* The node's state as JSON, documented in weir(8); a new reference. (report.c) */
+json_t *app_report(const struct app *app);

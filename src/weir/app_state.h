@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the daemon holds; shared by app.c, which changes it, and report.c, which shows it. */
+#pragma once
+
+#include <uv.h>
+
+#include "admin/control.h"
+#include "conf/conf.h"
+#include "dp/dp.h"
+#include "health/health.h"
+#include "net/nexthop.h"
+#include "weir/balancer.h"
+#include "weir/instance.h"
+
+/* One a backend of a pool: what its health and next hop callbacks get. */
+struct app_backend {
+	struct app *app;
+	size_t pool;
+	size_t member;
+	struct health_check *check; /* NULL: the pool has no check */
+	struct nexthop_watch *nexthop;
+};
+
+struct app {
+	const struct conf *conf;
+	const char *file;
+	struct instance instance;
+	uv_loop_t loop;
+	uv_signal_t signals[3];
+	uv_timer_t deadline;
+	struct dp *dp;
+	struct balancer *balancer;
+	struct health *health;
+	struct nexthops *nexthops;
+	struct control *control;
+	struct app_backend *backends; /* of all pools, in the configuration's order */
+	size_t backend_count;
+	uint64_t started_ns;
+};
+
+/* Every check has had a result. */
+int app_is_ready(const struct app *app);

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A configuration brought into the packet path's tables: which record each backend and service
+ * has, where each pool's slots lie, what each VIP listens on; and from then on the changes that
+ * health and next hops bring. The same for `weir run` (tables that packets read meanwhile, and
+ * that an earlier daemon may have filled) and for `weir trace` (tables of its own). It does no
+ * I/O; times are passed in. One thread.
+ *
+ * Records are known again by identity: a backend that was there keeps its record, so the flows
+ * pinned to it stay, and its counters go on.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "conf/conf.h"
+#include "dp/tables.h"
+#include "pool/pool.h"
+
+struct balancer;
+
+/* What a balancer wants to be told of records that get a new owner: counters start at zero. */
+struct balancer_events {
+	void (*new_backend)(void *arg, uint32_t record);
+	void (*new_service)(void *arg, uint32_t record);
+	void *arg;
+};
+
+/*
+ * Fills the tables. `conf` must outlive the balancer. Backends whose records an earlier daemon
+ * left up are healthy to begin with, all others have `health`. -ENOSPC: more than the tables
+ * hold.
+ */
+int balancer_new(const struct conf *conf, struct dp_tables *tables, enum pool_health health,
+		 const struct balancer_events *events, uint64_t now_ms, struct balancer **ret,
+		 struct err *err);
+void balancer_free(struct balancer *balancer);
+
+const struct conf *balancer_conf(const struct balancer *balancer);
+/* Pools, members and services are named by their place in the configuration. */
+const struct pool *balancer_pool(const struct balancer *balancer, size_t pool);
+uint32_t balancer_backend_record(const struct balancer *balancer, size_t pool, size_t member);
+uint32_t balancer_service_record(const struct balancer *balancer, size_t service);
+
+/* Each brings the tables to the new state before it returns. */
+void balancer_set_health(struct balancer *balancer, size_t pool, size_t member,
+			 enum pool_health health, uint64_t now_ms);
+void balancer_set_admin(struct balancer *balancer, size_t pool, size_t member,
+			enum pool_admin admin, uint64_t now_ms);
+/* NULL MAC addresses: the next hop is not known. `mtu` is that of the outer packet. */
+void balancer_set_nexthop(struct balancer *balancer, size_t pool, size_t member, uint32_t ifindex,
+			  uint32_t mtu, const uint8_t *src_mac, const uint8_t *dst_mac);
+/* The node's own address of a family, the outer source where node.tunnel names none. */
+void balancer_set_source(struct balancer *balancer, const struct addr *source);
+
+/* What changes by time alone: call it at the deadline. UINT64_MAX: none. */
+uint64_t balancer_deadline_ms(const struct balancer *balancer, uint64_t now_ms);
+void balancer_tick(struct balancer *balancer, uint64_t now_ms);
+
+/* Does it need IPv6's code, the flow table's? */
+bool balancer_wants_ipv6(const struct conf *conf);
+bool balancer_wants_track(const struct conf *conf);

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "weir/app.h"
+#include "weir/command.h"
+
+static const char help[] =
+	"usage: weir run --config FILE [--debug]\n"
+	"\n"
+	"Balances: loads the services, attaches to the interfaces, serves until SIGTERM.\n"
+	"\n"
+	"  -c, --config FILE  node and services; see weir.yaml(5)\n"
+	"      --debug        log more\n"
+	"      --help         this text\n"
+	"\n"
+	"SIGTERM and SIGINT detach and leave nothing behind. After any other end of the process\n"
+	"the kernel forwards on as before, and the next start takes over without losing a "
+	"packet.\n";
+
+static int load_and_run(const char *file)
+{
+	struct err_list errors = {0};
+	struct conf *conf;
+	struct err err;
+	int ret;
+
+	if (conf_load(file, &conf, &errors)) {
+		command_print_errors(file, &errors);
+		err_list_fini(&errors);
+		return EXIT_NO;
+	}
+	ret = app_run(conf, file, &err);
+	if (ret)
+		command_fail("run", "%s", err.text);
+	conf_free(conf);
+	return ret ? EXIT_NO : EXIT_OK;
+}
+
+int command_run_node(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"config", required_argument, NULL, 'c'},
+		{"debug", no_argument, NULL, 'd'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	const char *file = NULL;
+	int option;
+
+	while ((option = getopt_long(argc, argv, "c:h", options, NULL)) != -1) {
+		switch (option) {
+		case 'c': file = optarg; break;
+		case 'd': log_set_level(LOG_DEBUG); break;
+		case 'h': fputs(help, stdout); return EXIT_OK;
+		default: return command_usage_error("run", "unknown option");
+		}
+	}
+	if (!file || optind != argc)
+		return command_usage_error("run", "--config FILE is needed, and nothing else");
+	return load_and_run(file);
+}

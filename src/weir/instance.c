@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "weir/instance.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void instance_init(struct instance *instance, const char *prefix, const char *name)
+{
+	snprintf(instance->name, sizeof(instance->name), "%s%s", prefix, name);
+	snprintf(instance->socket, sizeof(instance->socket), INSTANCE_RUN_DIR "/%s.sock",
+		 instance->name);
+	snprintf(instance->lock, sizeof(instance->lock), INSTANCE_RUN_DIR "/%s.lock",
+		 instance->name);
+	snprintf(instance->pins, sizeof(instance->pins), INSTANCE_PIN_DIR "/%s", instance->name);
+	instance->lock_fd = -1;
+}
+
+/* A lock on a file that its holder has unlinked since is worth nothing. */
+static int is_current(int fd, const char *path)
+{
+	struct stat held, there;
+
+	return fstat(fd, &held) == 0 && stat(path, &there) == 0 && held.st_ino == there.st_ino &&
+	       held.st_dev == there.st_dev;
+}
+
+static int refuse_held(const struct instance *instance, int fd, struct err *err)
+{
+	char pid[16] = "";
+
+	if (read(fd, pid, sizeof(pid) - 1) < 0)
+		pid[0] = '\0';
+	pid[strcspn(pid, "\n")] = '\0';
+	return err_set(err, -EBUSY, "%s runs already%s%s (%s is locked)", instance->name,
+		       pid[0] ? ", process " : "", pid, instance->lock);
+}
+
+int instance_lock(struct instance *instance, struct err *err)
+{
+	if (mkdir(INSTANCE_RUN_DIR, 0755) && errno != EEXIST)
+		return err_set(err, -errno, "cannot make %s: %s", INSTANCE_RUN_DIR,
+			       strerror(errno));
+	for (;;) {
+		int fd = open(instance->lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+
+		if (fd < 0)
+			return err_set(err, -errno, "cannot open %s: %s", instance->lock,
+				       strerror(errno));
+		if (flock(fd, LOCK_EX | LOCK_NB)) {
+			int ret = errno == EWOULDBLOCK ? refuse_held(instance, fd, err)
+						       : err_set(err, -errno, "cannot lock %s: %s",
+								 instance->lock, strerror(errno));
+
+			close(fd);
+			return ret;
+		}
+		if (is_current(fd, instance->lock)) {
+			if (ftruncate(fd, 0) == 0)
+				dprintf(fd, "%d\n", (int)getpid());
+			instance->lock_fd = fd;
+			return 0;
+		}
+		close(fd);
+	}
+}
+
+void instance_unlock(struct instance *instance)
+{
+	if (instance->lock_fd < 0)
+		return;
+	unlink(instance->lock);
+	close(instance->lock_fd);
+	instance->lock_fd = -1;
+}
+
+/* Sockets of nodes, not of agents. */
+static int is_node_socket(const char *name)
+{
+	size_t length = strlen(name);
+
+	return length > 5 && strcmp(name + length - 5, ".sock") == 0 &&
+	       strncmp(name, "agent-", 6) != 0;
+}
+
+int instance_find_socket(char path[INSTANCE_PATH_MAX], struct err *err)
+{
+	DIR *dir = opendir(INSTANCE_RUN_DIR);
+	char names[160] = "";
+	struct dirent *entry;
+	int found = 0;
+
+	while (dir && (entry = readdir(dir))) {
+		size_t used = strlen(names);
+
+		if (!is_node_socket(entry->d_name))
+			continue;
+		if (snprintf(path, INSTANCE_PATH_MAX, INSTANCE_RUN_DIR "/%s", entry->d_name) >=
+		    INSTANCE_PATH_MAX)
+			continue;
+		snprintf(names + used, sizeof(names) - used, " %.*s",
+			 (int)strlen(entry->d_name) - 5, entry->d_name);
+		found++;
+	}
+	if (dir)
+		closedir(dir);
+	if (!found)
+		return err_set(err, -ENOENT, "no node runs here (no socket in %s)",
+			       INSTANCE_RUN_DIR);
+	if (found > 1)
+		return err_set(err, -EEXIST, "several nodes run here:%s; choose by --node NAME",
+			       names);
+	return 0;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One running daemon on this machine: where its lock, its control socket and its pins are. A
+ * node's instance is its name, an agent's "agent-NAME". One thread.
+ */
+#pragma once
+
+#include "base/err.h"
+
+#define INSTANCE_RUN_DIR "/run/weir"
+#define INSTANCE_PIN_DIR "/sys/fs/bpf/weir"
+
+enum { INSTANCE_PATH_MAX = 100 }; /* a Unix socket's path is shorter than 108 */
+
+struct instance {
+	char name[72];
+	char socket[INSTANCE_PATH_MAX];
+	char pins[INSTANCE_PATH_MAX];
+	char lock[INSTANCE_PATH_MAX];
+	int lock_fd; /* -1: not held */
+};
+
+/* Fills the paths; touches nothing. `prefix` is "" or "agent-". */
+void instance_init(struct instance *instance, const char *prefix, const char *name);
+/* Takes the lock for as long as the process lives. -EBUSY: another process holds it. */
+int instance_lock(struct instance *instance, struct err *err);
+/* Lets go and removes the lock's file. */
+void instance_unlock(struct instance *instance);
+
+/* The socket of the only running node here. -ENOENT: none; -EEXIST: several (the error lists
+ * them). */
+int instance_find_socket(char path[INSTANCE_PATH_MAX], struct err *err);

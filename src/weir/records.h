@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which record belongs to whom: in a table of records with an identity each (0: free), finds the
+ * record of an identity or takes a free one. And the like for ranges of slots. Used while a
+ * configuration is brought into the tables; belongs to the balancer. One thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct records {
+	uint64_t (*identity)(const void *table, uint32_t index);
+	const void *table;
+	uint32_t count; /* records of the table, the first is never given */
+	struct record_known {
+		uint64_t identity;
+		uint32_t index;
+	} * known; /* what was there at the start, by identity */
+	size_t known_count;
+	uint8_t *taken; /* of each record: claimed since the start */
+	uint32_t next_free;
+};
+
+/* Reads the table as it is. 0 or -ENOMEM. */
+int records_init(struct records *records, const void *table, uint32_t count,
+		 uint64_t (*identity)(const void *table, uint32_t index));
+void records_fini(struct records *records);
+/* The record of this identity, or a free one (*ret_new). 0: none is left. Each can be claimed
+ * once. */
+uint32_t records_claim(struct records *records, uint64_t identity, bool *ret_new);
+
+/* Ranges of slots, [first, first + size). */
+struct range {
+	uint32_t first;
+	uint32_t size;
+};
+
+/* Where `size` slots are free among `used` (any order; sorted here) below `end`. -ENOSPC. */
+int range_find(struct range *used, size_t count, uint32_t size, uint32_t end, uint32_t *ret);

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <netinet/in.h>
+#include <unistd.h>
+
+#include "base/time.h"
+#include "pkt/verdict.h"
+#include "weir/app.h"
+#include "weir/app_state.h"
+
+static const char *const verdict_names[] = {
+#define NAME(name, action, help) #name,
+	VERDICTS(NAME)
+#undef NAME
+};
+
+static const char *const health_names[] = {"unknown", "healthy", "unhealthy"};
+static const char *const admin_names[] = {"active", "drain", "maint"};
+
+static const char *mode_name(enum dp_xdp mode)
+{
+	static const char *const names[] = {"native", "generic", "auto"};
+
+	return names[mode];
+}
+
+static double seconds_since(uint64_t ns)
+{
+	return (double)(time_now_ns() - ns) / (double)TIME_SECOND_NS;
+}
+
+static json_t *report_interfaces(const struct app *app)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < dp_attached_count(app->dp); i++) {
+		const struct dp_attached *attached = dp_attached(app->dp, i);
+		bool fell_back = attached->wanted == DP_XDP_AUTO &&
+				 attached->mode == DP_XDP_GENERIC;
+
+		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b, s:b, s:s}", "name",
+						      attached->interface, "xdp",
+						      mode_name(attached->mode), "wanted",
+						      mode_name(attached->wanted), "fallback",
+						      fell_back, "adopted", attached->adopted,
+						      "why", fell_back ? attached->why : ""));
+	}
+	return list;
+}
+
+static json_t *report_listens(const struct conf_service *service)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < service->listen_count; i++) {
+		const struct conf_listen *listen = &service->listens[i];
+
+		json_array_append_new(
+			list, json_sprintf("%s/%u", listen->proto == IPPROTO_TCP ? "tcp" : "udp",
+					   listen->first));
+	}
+	return list;
+}
+
+static json_t *report_service(const struct app *app, size_t at)
+{
+	const struct conf_service *service = &app->conf->services[at];
+	struct abi_count count =
+		dp_service_count(app->dp, balancer_service_record(app->balancer, at));
+	json_t *vips = json_array();
+	char text[ADDR_TEXT_MAX];
+
+	for (size_t i = 0; i < service->vip_count; i++)
+		json_array_append_new(vips, json_string(addr_format(&service->vips[i], text)));
+	return json_pack("{s:s, s:o, s:o, s:s, s:s, s:s, s:I, s:I}", "name", service->name, "vips",
+			 vips, "listen", report_listens(service), "pool", service->pool->name,
+			 "forward", "ipip", "tracking",
+			 service->tracking == CONF_TRACKING_ALWAYS ? "always" : "none", "packets",
+			 (json_int_t)count.packets, "bytes", (json_int_t)count.bytes);
+}
+
+static json_t *report_check(const struct app_backend *backend)
+{
+	const struct health_status *status;
+
+	if (!backend->check)
+		return json_null();
+	status = health_status(backend->check);
+	return json_pack("{s:s, s:f, s:f, s:I, s:I, s:s}", "state", health_names[status->state],
+			 "since_s", status->since_ns ? seconds_since(status->since_ns) : 0.0,
+			 "latency_ms", (double)status->latency_ns / (double)TIME_MILLI_NS,
+			 "successes", (json_int_t)status->successes, "failures",
+			 (json_int_t)status->failures, "last_error", status->last_error);
+}
+
+static json_t *report_backend(const struct app_backend *backend)
+{
+	const struct app *app = backend->app;
+	const struct pool *pool = balancer_pool(app->balancer, backend->pool);
+	const struct conf_backend *conf =
+		&app->conf->pools[backend->pool].backends[backend->member];
+	uint32_t record = balancer_backend_record(app->balancer, backend->pool, backend->member);
+	uint32_t slots = pool_member_slots(pool, backend->member);
+	struct abi_count count = dp_backend_count(app->dp, record);
+	const struct nexthop *nexthop = nexthop_now(backend->nexthop);
+	char text[ADDR_TEXT_MAX];
+
+	return json_pack(
+		"{s:s, s:s, s:i, s:s, s:s, s:b, s:i, s:f, s:I, s:I, s:o, s:b, s:s}", "name",
+		conf->name, "address", addr_format(&conf->address, text), "weight",
+		(int)conf->weight, "state", admin_names[pool_member_admin(pool, backend->member)],
+		"health", health_names[pool_member_health(pool, backend->member)], "usable",
+		pool_member_usable(pool, backend->member), "slots", (int)slots, "share",
+		100.0 * slots / pool_table_size(pool), "packets", (json_int_t)count.packets,
+		"bytes", (json_int_t)count.bytes, "check", report_check(backend), "next_hop",
+		nexthop->resolved, "next_hop_why", nexthop->resolved ? "" : nexthop->why);
+}
+
+static json_t *report_pools(const struct app *app)
+{
+	json_t *list = json_array();
+	size_t at = 0;
+
+	for (size_t p = 0; p < app->conf->pool_count; p++) {
+		const struct pool *pool = balancer_pool(app->balancer, p);
+		json_t *backends = json_array();
+		int usable = 0;
+
+		for (size_t m = 0; m < pool_member_count(pool); m++, at++) {
+			json_array_append_new(backends, report_backend(&app->backends[at]));
+			usable += pool_member_usable(pool, m);
+		}
+		json_array_append_new(list,
+				      json_pack("{s:s, s:i, s:i, s:o}", "name", pool_name(pool),
+						"table_size", (int)pool_table_size(pool), "usable",
+						usable, "backends", backends));
+	}
+	return list;
+}
+
+static json_t *report_verdicts(const struct app *app)
+{
+	json_t *verdicts = json_object();
+
+	for (uint32_t i = 0; i < VERDICT_COUNT; i++) {
+		struct abi_count count = dp_verdict_count(app->dp, i);
+		char name[32];
+		size_t used;
+
+		for (used = 0; verdict_names[i][used] && used + 1 < sizeof(name); used++)
+			name[used] = (char)(verdict_names[i][used] |
+					    0x20 * (verdict_names[i][used] != '_'));
+		name[used] = '\0';
+		json_object_set_new(verdicts, name,
+				    json_pack("{s:I, s:I}", "packets", (json_int_t)count.packets,
+					      "bytes", (json_int_t)count.bytes));
+	}
+	return verdicts;
+}
+
+static json_t *report_flows(const struct app *app)
+{
+	const struct dp_tables *tables = dp_tables(app->dp);
+
+	return json_pack("{s:I, s:I, s:I, s:I}", "entries",
+			 (json_int_t)tables->flow_buckets * ABI_BUCKET_FLOWS, "new",
+			 (json_int_t)dp_event_count(app->dp, ABI_EVENT_FLOW_NEW), "skipped",
+			 (json_int_t)dp_event_count(app->dp, ABI_EVENT_FLOW_SKIPPED), "evicted",
+			 (json_int_t)dp_event_count(app->dp, ABI_EVENT_FLOW_EVICTED));
+}
+
+json_t *app_report(const struct app *app)
+{
+	json_t *services = json_array();
+
+	for (size_t i = 0; i < app->conf->service_count; i++)
+		json_array_append_new(services, report_service(app, i));
+	return json_pack("{s:s, s:s, s:i, s:f, s:b, s:b, s:s, s:o, s:o, s:o, s:o, s:o}", "node",
+			 app->conf->node.name, "version", WEIR_VERSION, "pid", (int)getpid(),
+			 "uptime_s", seconds_since(app->started_ns), "ready", app_is_ready(app),
+			 "adopted", dp_adopted(app->dp), "file", app->file, "interfaces",
+			 report_interfaces(app), "services", services, "pools", report_pools(app),
+			 "verdicts", report_verdicts(app), "flows", report_flows(app));
+}
