@@ -134,7 +134,7 @@ netns_end() {
 	for name in "${SPACES[@]}"; do
 		ip netns del "$TAG-$name"
 	done
-	rm -rf "$PINS/$TAG"* "$DIR"
+	rm -rf "${PINS:?}/$TAG"* "$DIR"
 	exit $status
 }
 
@@ -149,7 +149,7 @@ no_child_left() {
 netns_left() {
 	local file
 	ip netns list | sed -n "s/^\($1-[^ ]*\).*/namespace \1/p"
-	ip -o link show | sed -n "s/^[0-9]*: \([^:]*${1#weir-}[^:]*\):.*/link \1/p" | grep -F "$1" || :
+	ip -o link show | sed -n "s/^[0-9]*: \($1[^:@]*\).*/link \1/p"
 	find "$PINS" -maxdepth 1 -name "$1*" -printf 'pin %p\n' 2>/dev/null
 	find "${TMPDIR:-/tmp}" -maxdepth 1 -name "$1-*" -printf 'directory %p\n'
 	for file in /proc/[0-9]*/environ; do
