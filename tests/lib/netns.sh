@@ -49,11 +49,12 @@ in_ns() {
 	nsenter --net="/run/netns/$TAG-$name" "$@"
 }
 
-# spawn NAME NAMESPACE COMMAND...: in the background, its output in $DIR/NAME.log.
+# spawn NAME NAMESPACE COMMAND...: in the background, its output in $DIR/NAME.log. In a session of
+# its own, so that Ctrl-C at a terminal reaches only the script, which ends things in order.
 spawn() {
 	local name=$1 space=$2
 	shift 2
-	nsenter --net="/run/netns/$TAG-$space" "$@" >>"$DIR/$name.log" 2>&1 </dev/null &
+	setsid nsenter --net="/run/netns/$TAG-$space" "$@" >>"$DIR/$name.log" 2>&1 </dev/null &
 	CHILD[$name]=$!
 }
 
@@ -343,3 +344,95 @@ backend_start() {
 }
 
 backend_listens() { in_ns "$1" ss -Hltn 'sport = :80' | grep -q .; }
+
+# --- Weir itself ---
+
+# services_config: what every balancer has alike. An IPv6 tunnel ends at an IPv6 address, so the
+# same hosts are two pools.
+services_config() {
+	local i
+	cat <<-END
+		seed: demo
+		pools:
+		- name: web4
+		  check: {type: tcp, port: 80, interval: 500ms, timeout: 400ms, rise: 1, fall: 2}
+		  backends:
+		$(for ((i = 1; i <= COUNT_BACKEND; i++)); do
+			say "  - {name: b$i, address: 10.0.1.1$i}"
+		done)
+		- name: web6
+		  check: {type: tcp, port: 80, interval: 500ms, timeout: 400ms, rise: 1, fall: 2}
+		  backends:
+		$(for ((i = 1; i <= COUNT_BACKEND; i++)); do
+			say "  - {name: b$i, address: \"2001:db8:1::1$i\"}"
+		done)
+		services:
+		- {name: shop4, vips: [$VIP4], listen: [tcp/80], pool: web4, forward: ipip,
+		   tracking: always}
+		- {name: shop6, vips: ["$VIP6"], listen: [tcp/80], pool: web6, forward: ipip,
+		   tracking: always}
+	END
+}
+
+# node_config NUMBER [XDP]
+node_config() {
+	cat <<-END
+		node:
+		  name: lb$1
+		  interfaces: [eth0]
+		  xdp: ${2:-native}
+		  tunnel: {source4: 100.64.$1.0/24, source6: "2001:db8:f:$1::/64"}
+	END
+	services_config
+}
+
+agent_config() {
+	local i
+	cat <<-END
+		agent:
+		  interfaces: [eth0]
+		  balancers:
+		$(for ((i = 1; i <= COUNT_LB; i++)); do
+			say "  - 100.64.$i.0/24"
+			say "  - \"2001:db8:f:$i::/64\""
+		done)
+		  vips: [$VIP4, "$VIP6"]
+	END
+}
+
+# The arguments that keep one machine's many nodes apart.
+node_where() { echo "--pins $PINS/$TAG-$1 --socket $DIR/$1.sock"; }
+
+# node_spawn NUMBER: starts it; node_start waits until it serves with every backend up.
+node_spawn() {
+	[ -e "$DIR/lb$1.yaml" ] || node_config "$1" >"$DIR/lb$1.yaml"
+	# shellcheck disable=SC2046
+	spawn "lb$1" "lb$1" "$WEIR" run --config "$DIR/lb$1.yaml" $(node_where "lb$1")
+}
+
+node_start() {
+	node_spawn "$1"
+	wait_for 15 node_is_up "$1" || fail "weir run on lb$1 is up"
+}
+
+node_status() { "$WEIR" status --socket "$DIR/lb$1.sock" --json 2>/dev/null; }
+
+# node_health NUMBER: `pool/backend health` a line.
+node_health() {
+	node_status "$1" | jq -r '.pools[] | .name as $p | .backends[] | "\($p)/\(.name) \(.health)"'
+}
+
+node_is_up() {
+	[ "$(node_health "$1" | grep -c ' healthy$')" = $((2 * COUNT_BACKEND)) ]
+}
+
+agent_start() {
+	[ -e "$DIR/agent.yaml" ] || agent_config >"$DIR/agent.yaml"
+	spawn "$1-agent" "$1" "$WEIR" agent --config "$DIR/agent.yaml"
+	wait_for 10 agent_is_up "$1" || fail "weir agent on $1 is up"
+}
+
+agent_is_up() {
+	alive "$1-agent" && in_ns "$1" ip addr show lo | grep -q "$VIP4" &&
+		in_ns "$1" ip link show eth0 | grep -q xdp
+}
