@@ -41,7 +41,7 @@ http_worker() {
 # Options of curl, a section a request. What -w prints goes to standard error, which is not
 # buffered, so that a line can be given its time.
 http_batch() {
-	local i
+	local i times='%{time_connect} %{time_total}'
 	for ((i = $2; i < $2 + HTTP_BATCH; i++)); do
 		[ "$i" = "$2" ] || echo next
 		cat <<-END
@@ -51,13 +51,13 @@ http_batch() {
 			no-buffer
 			connect-timeout=2
 			max-time=4
-			write-out="%{stderr}@ $i %{exitcode} %{http_code} %{time_connect} %{time_total}\n"
+			write-out="%{stderr}@ $i %{exitcode} %{http_code} $times\n"
 		END
 	done
 }
 
 http_stamp() {
-	local line answer= mark port code status connect total verdict
+	local line answer='' mark port code status connect total verdict
 	while read -r line; do
 		case $line in
 		*@\ *) ;;

@@ -124,7 +124,7 @@ netns_end() {
 	for name in "${!CHILD[@]}"; do
 		kill -TERM "${CHILD[$name]}" 2>/dev/null
 	done
-	wait_for 5 no_child_left
+	wait_for 5 no_child_left || kill -KILL "${CHILD[@]}" 2>/dev/null
 	for name in "${SPACES[@]}"; do
 		pids=$(ip netns pids "$TAG-$name" 2>/dev/null)
 		for pid in $pids; do
@@ -419,7 +419,8 @@ node_status() { "$WEIR" status --socket "$DIR/lb$1.sock" --json 2>/dev/null; }
 
 # node_health NUMBER: `pool/backend health` a line.
 node_health() {
-	node_status "$1" | jq -r '.pools[] | .name as $p | .backends[] | "\($p)/\(.name) \(.health)"'
+	node_status "$1" |
+		jq -r '.pools[] | .name as $pool | .backends[] | "\($pool)/\(.name) \(.health)"'
 }
 
 node_is_up() {
