@@ -33,6 +33,7 @@ DIR=
 declare -A CHILD=()   # name -> process id
 declare -a SPACES=()  # namespaces, short names
 declare -a NEXTHOPS=() # balancers that the router uses, by number
+TAP_COUNT=0
 COUNT_LB=0
 COUNT_BACKEND=0
 
@@ -80,16 +81,26 @@ wait_for() {
 	done
 }
 
-# must TEXT COMMAND...: a test's assertion; shows the logs when it fails.
+# must TEXT COMMAND...: a test's assertion, a TAP line; shows the logs and ends when it fails.
 must() {
 	local text=$1
 	shift
 	"$@" || fail "$text"
-	say "# $text: yes"
+	TAP_COUNT=$((TAP_COUNT + 1))
+	say "ok $TAP_COUNT - $text"
+}
+
+# must_not TEXT COMMAND...: the command has to fail.
+must_not() {
+	local text=$1
+	shift
+	! "$@" || fail "$text"
+	TAP_COUNT=$((TAP_COUNT + 1))
+	say "ok $TAP_COUNT - $text"
 }
 
 fail() {
-	say "# FAILED: $*"
+	say "not ok $((TAP_COUNT + 1)) - $*"
 	show_logs
 	exit 1
 }
@@ -400,6 +411,23 @@ agent_config() {
 	END
 }
 
+# stack BALANCERS BACKENDS: a topology with all of it running.
+stack() {
+	local i
+	topology "$1" "$2"
+	router_start
+	for ((i = 1; i <= COUNT_BACKEND; i++)); do
+		backend_start "b$i"
+		agent_start "b$i"
+	done
+	for ((i = 1; i <= COUNT_LB; i++)); do
+		node_spawn "$i"
+	done
+	for ((i = 1; i <= COUNT_LB; i++)); do
+		wait_for 15 node_is_up "$i" || fail "lb$i sees its backends up"
+	done
+}
+
 # The arguments that keep one machine's many nodes apart.
 node_where() { echo "--pins $PINS/$TAG-$1 --socket $DIR/$1.sock"; }
 
@@ -433,7 +461,10 @@ agent_start() {
 	wait_for 10 agent_is_up "$1" || fail "weir agent on $1 is up"
 }
 
+# has_xdp NAMESPACE [DEVICE]
+has_xdp() { in_ns "$1" ip link show "${2:-eth0}" | grep -q 'prog/xdp'; }
+
 agent_is_up() {
 	alive "$1-agent" && in_ns "$1" ip addr show lo | grep -q "$VIP4" &&
-		in_ns "$1" ip link show eth0 | grep -q xdp
+		has_xdp "$1"
 }
