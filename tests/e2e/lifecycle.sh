@@ -43,7 +43,7 @@ download() {
 
 # serving COUNT: that many more requests are answered, none fails.
 serving() {
-	wait_for 10 http_more $(($(http_count) + $1))
+	wait_for 10 http_more $(($(http_count any) + $1))
 }
 
 netns_begin

@@ -32,7 +32,8 @@ http_worker() {
 	local family=$1 url=$2 first=$3 last=$4 rate=$5 port=$3
 	until [ -e "$DIR/stop" ]; do
 		[ $((port + HTTP_BATCH)) -le "$last" ] || port=$first
-		http_batch "$url" "$port" $HTTP_BATCH | in_ns client curl --rate "$rate/s" -K - 2>&1 |
+		http_batch "$url" "$port" $HTTP_BATCH |
+			in_ns client curl --rate "$rate/s" -K - 2>&1 |
 			http_stamp "$family" >>"$DIR/requests"
 		port=$((port + HTTP_BATCH))
 	done
@@ -47,14 +48,14 @@ http_owners() {
 		awk '{ print $2, $3, $4 == "ok" ? $6 : $4 }'
 }
 
-# How many requests were made, or how many with that verdict.
-http_count() { awk -v v="${1:-}" 'v == "" || $4 == v' "$DIR/requests" | grep -c . || :; }
+# http_count VERDICT: how many requests ended so; `any` is all of them.
+http_count() { awk -v v="$1" 'v == "any" || $4 == v' "$DIR/requests" | grep -c . || :; }
 
 # http_more COUNT: is true when the file has that many lines or more.
-http_more() { [ "$(http_count)" -ge "$1" ]; }
+http_more() { [ "$(http_count any)" -ge "$1" ]; }
 
-# http_batch URL FIRST COUNT: options of curl, a section a request. What -w prints goes to standard error, which is not
-# buffered, so that a line can be given its time.
+# http_batch URL FIRST COUNT: options of curl, a section a request. What -w prints goes to standard
+# error, which is not buffered, so that a line can be given its time.
 http_batch() {
 	local i times='%{time_connect} %{time_total}'
 	for ((i = $2; i < $2 + $3; i++)); do
