@@ -19,11 +19,8 @@ carrier_changes() {
 	ip netns exec "$TAG-lb1" cat /sys/class/net/eth0/carrier_changes
 }
 
-# run_again FILE PINS: `weir run` in the foreground; its exit status, 124 if it did not end.
-run_again() {
-	# shellcheck disable=SC2046
-	in_ns lb1 timeout 5 "$WEIR" run --config "$1" $(node_where "$2") >"$DIR/again.log" 2>&1
-}
+# run_again FILE: `weir run` in the foreground; its exit status, 124 if it did not end.
+run_again() { in_ns lb1 timeout 5 "$WEIR" run --config "$1" >"$DIR/again.log" 2>&1; }
 
 status_is() {
 	local want=$1
@@ -34,7 +31,7 @@ status_is() {
 	[ $status = "$want" ]
 }
 
-pinned() { [ -n "$(find $PINS/"$TAG-$1" -type f 2>/dev/null)" ]; }
+pinned() { [ -n "$(find $PINS/"$TAG-lb1" -type f 2>/dev/null)" ]; }
 
 # A connection that lasts over all of it: 3 MB at 300 kB a second.
 download() {
@@ -50,7 +47,7 @@ netns_begin
 mkdir "$DIR/www"
 head -c 3000000 /dev/urandom >"$DIR/www/big"
 stack 1 2
-must "the node's tables and links are pinned" pinned lb1
+must "the node's tables and links are pinned" pinned
 must "XDP is attached" has_xdp lb1
 : >"$DIR/requests"
 http_start c1 4 http://$VIP4/ 10000 30000 40
@@ -69,7 +66,7 @@ node_start 1
 must "the next daemon serves" serving 120
 must "the link did not bounce" test "$carrier" = "$(carrier_changes)"
 must "a second daemon on the same pins ends with status 1" \
-	status_is 1 run_again "$DIR/lb1.yaml" lb1
+	status_is 1 run_again "$DIR/lb1.yaml"
 must "and says why" test -s "$DIR/again.log"
 must "which does not disturb the first" serving 60
 
@@ -84,23 +81,23 @@ must "no connection was cut" test "$(http_count broken)" = 0
 
 must "SIGTERM ends it with status 0" end lb1
 must_not "XDP is detached" has_xdp lb1
-must_not "nothing is pinned" pinned lb1
-must_not "its control socket is gone" test -e "$DIR/lb1.sock"
+must_not "nothing is pinned" pinned
+must_not "its control socket is gone" test -e "$RUN/$TAG-lb1.sock"
 
 # What is refused at start leaves nothing attached.
 sed 's/web6, forward: ipip/web7, forward: ipip/' "$DIR/lb1.yaml" >"$DIR/bad.yaml"
-must "a bad file ends it with status 1" status_is 1 run_again "$DIR/bad.yaml" bad
+must "a bad file ends it with status 1" status_is 1 run_again "$DIR/bad.yaml"
 must "with file, line and column" grep -q "bad.yaml:[0-9][0-9]*:[0-9]" "$DIR/again.log"
 must_not "and nothing is attached" has_xdp lb1
-must_not "nor pinned" pinned bad
+must_not "nor pinned" pinned
 
 # A bridge has no native XDP.
 in_ns lb1 ip link add br0 type bridge
 in_ns lb1 ip link set br0 up
 sed 's/\[eth0\]/[br0]/' "$DIR/lb1.yaml" >"$DIR/native.yaml"
-must "xdp: native is refused where there is none" status_is 1 run_again "$DIR/native.yaml" native
+must "xdp: native is refused where there is none" status_is 1 run_again "$DIR/native.yaml"
 must_not "with nothing attached" has_xdp lb1 br0
-must_not "and nothing pinned" pinned native
+must_not "and nothing pinned" pinned
 node_config 1 auto | sed 's/\[eth0\]/[br0]/' >"$DIR/lb1.yaml"
 node_start 1
 must "xdp: auto falls back to generic, and status says so" \

@@ -23,7 +23,9 @@ export WEIR_TAG=$TAG
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 WEIR=${WEIR:-$ROOT/build/weir}
 PASS=$ROOT/build/tests/lib/pass.bpf.o
-PINS=/sys/fs/bpf
+BPFFS=/sys/fs/bpf
+PINS=$BPFFS/weir
+RUN=/run/weir
 VIP4=198.51.100.10
 VIP6=2001:db8:10::10
 CLIENT4=203.0.113.2
@@ -123,7 +125,7 @@ netns_begin() {
 	trap netns_end EXIT
 	trap 'exit 130' INT
 	trap 'exit 143' TERM HUP
-	mountpoint -q "$PINS" || mount -t bpf bpf "$PINS"
+	mountpoint -q $BPFFS || mount -t bpf bpf $BPFFS
 }
 
 # Ends what is left, in any state, and keeps the exit status.
@@ -146,7 +148,7 @@ netns_end() {
 	for name in "${SPACES[@]}"; do
 		ip netns del "$TAG-$name"
 	done
-	rm -rf "${PINS:?}/$TAG"* "$DIR"
+	rm -rf $PINS/"$TAG"-* $PINS/agent-"$TAG"-* $RUN/"$TAG"-* $RUN/agent-"$TAG"-* "$DIR"
 	exit $status
 }
 
@@ -162,7 +164,8 @@ netns_left() {
 	local file
 	ip netns list | sed -n "s/^\($1-[^ ]*\).*/namespace \1/p"
 	ip -o link show | sed -n "s/^[0-9]*: \($1[^:@]*\).*/link \1/p"
-	find "$PINS" -maxdepth 1 -name "$1*" -printf 'pin %p\n' 2>/dev/null
+	find $PINS -maxdepth 1 -name "*$1-*" -printf 'pin %p\n' 2>/dev/null
+	find $RUN -maxdepth 1 -name "*$1-*" -printf 'file %p\n' 2>/dev/null
 	find "${TMPDIR:-/tmp}" -maxdepth 1 -name "$1-*" -printf 'directory %p\n'
 	for file in /proc/[0-9]*/environ; do
 		[ "$file" != "/proc/$$/environ" ] || continue
@@ -184,9 +187,9 @@ netns_sweep() {
 		done
 		ip netns del "$name"
 	done
-	for name in "$PINS"/weir-[0-9]* "${TMPDIR:-/tmp}"/weir-[0-9]*-*; do
-		pid=${name##*/weir-}
-		[ -e "$name" ] && [ ! -d "/proc/${pid%%-*}" ] && rm -rf "$name"
+	for name in $PINS/*weir-[0-9]*-* $RUN/*weir-[0-9]*-* "${TMPDIR:-/tmp}"/weir-[0-9]*-*; do
+		pid=${name##*weir-}
+		[ -e "$name" ] && [ ! -d "/proc/${pid%%-*}" ] && rm -rf --one-file-system "$name"
 	done
 	return 0
 }
@@ -385,11 +388,12 @@ services_config() {
 	END
 }
 
-# node_config NUMBER [XDP]
+# node_config NUMBER [XDP]. A daemon's name is where its pins and its control socket are: it holds
+# the tag, as many runs share a machine.
 node_config() {
 	cat <<-END
 		node:
-		  name: lb$1
+		  name: $TAG-lb$1
 		  interfaces: [eth0]
 		  xdp: ${2:-native}
 		  tunnel: {source4: 100.64.$1.0/24, source6: "2001:db8:f:$1::/64"}
@@ -397,11 +401,14 @@ node_config() {
 	services_config
 }
 
+# agent_config BACKEND
 agent_config() {
 	local i
 	cat <<-END
 		agent:
+		  name: $TAG-$1
 		  interfaces: [eth0]
+		  xdp: native
 		  balancers:
 		$(for ((i = 1; i <= COUNT_LB; i++)); do
 			say "  - 100.64.$i.0/24"
@@ -428,14 +435,10 @@ stack() {
 	done
 }
 
-# The arguments that keep one machine's many nodes apart.
-node_where() { echo "--pins $PINS/$TAG-$1 --socket $DIR/$1.sock"; }
-
 # node_spawn NUMBER: starts it; node_start waits until it serves with every backend up.
 node_spawn() {
 	[ -e "$DIR/lb$1.yaml" ] || node_config "$1" >"$DIR/lb$1.yaml"
-	# shellcheck disable=SC2046
-	spawn "lb$1" "lb$1" "$WEIR" run --config "$DIR/lb$1.yaml" $(node_where "lb$1")
+	spawn "lb$1" "lb$1" "$WEIR" run --config "$DIR/lb$1.yaml"
 }
 
 node_start() {
@@ -443,7 +446,7 @@ node_start() {
 	wait_for 15 node_is_up "$1" || fail "weir run on lb$1 is up"
 }
 
-node_status() { "$WEIR" status --socket "$DIR/lb$1.sock" --json 2>/dev/null; }
+node_status() { "$WEIR" status --node "$TAG-lb$1" --json 2>/dev/null; }
 
 # node_health NUMBER: `pool/backend health` a line.
 node_health() {
@@ -456,8 +459,8 @@ node_is_up() {
 }
 
 agent_start() {
-	[ -e "$DIR/agent.yaml" ] || agent_config >"$DIR/agent.yaml"
-	spawn "$1-agent" "$1" "$WEIR" agent --config "$DIR/agent.yaml"
+	[ -e "$DIR/$1.yaml" ] || agent_config "$1" >"$DIR/$1.yaml"
+	spawn "$1-agent" "$1" "$WEIR" agent --config "$DIR/$1.yaml"
 	wait_for 10 agent_is_up "$1" || fail "weir agent on $1 is up"
 }
 
