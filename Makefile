@@ -1,20 +1,31 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# `make` builds build/weir; `make demo`, `make test` as root do the rest. `make help` lists them.
+# One Makefile for everything; it names no directory's files but by pattern. `make help` lists the
+# targets. A build lives in $(BUILD); other compilers and switches get a directory of their own.
+# What asks the machine something ($(shell ...)) is in variables that expand when used, so that
+# `make demo` and `make test` can install the compilers first and build by a make of their own.
 
+VERSION := 0.1.0
 BUILD ?= build
-CC ?= gcc
+PREFIX ?= /usr/local
+DESTDIR ?=
+ifeq ($(origin CC),default)
+CC := gcc
+endif
 CLANG ?= clang
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
 PKGS := libbpf libuv yaml-0.1 jansson libmnl libpcap libxxhash
-VERSION := 0.1.0
+JOBS ?= $(shell nproc)
+FUZZ_SECONDS ?= 60
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror
 CFLAGS ?= -O2 -g
-ALL_CFLAGS := -std=gnu17 $(WARN) -fno-strict-aliasing -D_GNU_SOURCE -DWEIR_VERSION='"$(VERSION)"' \
-	-Isrc -I$(BUILD)/gen $(SAN) $(CFLAGS)
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+ALL_CFLAGS = -std=gnu17 $(WARN) -fno-strict-aliasing -D_GNU_SOURCE -DWEIR_VERSION='"$(VERSION)"' \
+	-Isrc -I. -I$(BUILD)/gen $(SAN) $(CFLAGS)
 LDLIBS = $(shell pkg-config --libs $(PKGS))
-BPF_CFLAGS := -std=gnu17 -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Wshadow -Werror -Isrc \
-	-I/usr/include/$(shell $(CC) -print-multiarch)
+MULTIARCH = $(shell $(CC) -print-multiarch)
+BPF_CFLAGS = -std=gnu17 -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Wshadow -Werror -Isrc -I. \
+	-I/usr/include/$(MULTIARCH)
 
 BPF_SRC := $(wildcard src/*/*.bpf.c)
 SKEL := $(BPF_SRC:src/dp/%.bpf.c=$(BUILD)/gen/%.skel.h)
@@ -23,10 +34,15 @@ OBJ := $(SRC:%.c=$(BUILD)/%.o)
 LIB_OBJ := $(filter-out $(BUILD)/src/weir/main.o,$(OBJ))
 UNIT_SRC := $(wildcard tests/unit/*_test.c tests/packet/*_test.c)
 UNIT := $(UNIT_SRC:%.c=$(BUILD)/%)
-TEST_LIB := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/lib/*.c))
+TEST_LIB := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %.bpf.c,$(wildcard tests/lib/*.c)))
 TEST_BPF := $(patsubst %.bpf.c,$(BUILD)/%.bpf.o,$(wildcard tests/lib/*.bpf.c))
+FUZZ := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/*_fuzz.c))
+MAN := $(wildcard docs/*.5 docs/*.8)
 
-all: $(BUILD)/weir
+# A make below this one, that reads the machine anew; it shares a job server if there is one.
+SUBMAKE = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
+
+all: $(BUILD)/weir ## build/weir, and nothing else
 
 $(BUILD)/weir: $(OBJ)
 	$(CC) $(ALL_CFLAGS) -o $@ $^ $(LDLIBS)
@@ -49,12 +65,56 @@ $(BUILD)/gen/%.skel.h: $(BUILD)/src/dp/%.bpf.o
 $(UNIT): $(BUILD)/%: $(BUILD)/%.o $(TEST_LIB) $(BUILD)/libweir.a
 	$(CC) $(ALL_CFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
-units: $(UNIT) $(TEST_BPF)
+$(FUZZ): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/libweir.a
+	$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS)
 
-clean:
+units: $(UNIT) $(TEST_BPF)
+fuzzers: $(FUZZ)
+
+# Every build that the tests run; each directory has its own compiler and switches.
+test-builds:
+	+$(SUBMAKE) BUILD=build CC=gcc all units
+	+$(SUBMAKE) BUILD=build-clang CC=$(CLANG) all units
+	+$(SUBMAKE) BUILD=build-san CC=$(CLANG) SAN="$(SANITIZE)" all units
+	+$(SUBMAKE) fuzz-build
+
+fuzz-build:
+	+$(SUBMAKE) BUILD=build-fuzz CC=$(CLANG) SAN="$(SANITIZE) -fsanitize=fuzzer-no-link" fuzzers
+
+demo: ## as root: the whole in network namespaces, with real HTTP, for a look
+	tools/deps
+	+$(SUBMAKE) all $(TEST_BPF)
+	tools/demo
+
+test: ## as root: install what is missing, build, run every tier
+	tools/deps
+	+$(SUBMAKE) test-builds
+	tests/run
+
+test-full: ## as `test`, with long fuzzing
+	tools/deps
+	+$(SUBMAKE) test-builds
+	FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run
+
+lint: ## format, layers, sizes
+	tools/lint
+
+fuzz: fuzz-build ## every fuzzer for FUZZ_SECONDS (60)
+	FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run fuzz
+
+install: all ## into DESTDIR and PREFIX (/usr/local)
+	install -D -m 755 $(BUILD)/weir $(DESTDIR)$(PREFIX)/sbin/weir
+	$(foreach page,$(MAN),install -D -m 644 $(page) \
+		$(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix $(page)))/$(notdir $(page)) &&) :
+
+clean: ## remove every build directory
 	rm -rf build build-*
 
-.PHONY: all units clean
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS='	' read -r name text; do \
+		printf '  make %-10s %s\n' "$$name" "$$text"; done
+
+.PHONY: all units fuzzers test-builds fuzz-build demo test test-full lint fuzz install clean help
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

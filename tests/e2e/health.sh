@@ -1,0 +1,93 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 90
+#
+# A backend fails and returns: its flows move, nobody else's, and come back exactly. Which backend
+# each of a few hundred flows has is seen by asking from the same source ports each time.
+#
+#   client -- router -- lb1, lb2 (one-armed, ECMP)
+#                  \--- b1 .. b4
+
+set -u
+# shellcheck source=tests/lib/netns.sh
+. "$(dirname "$0")/../lib/netns.sh"
+# shellcheck source=tests/lib/http.sh
+. "$(dirname "$0")/../lib/http.sh"
+
+owners() {
+	http_owners 4 20000 150
+	http_owners 6 20000 150
+}
+
+# both_say BACKEND HEALTH: in both pools of both nodes.
+both_say() {
+	local i
+	for i in 1 2; do
+		[ "$(node_health $i | grep -c "/$1 $2\$")" = 2 ] || return 1
+	done
+}
+
+# slots NUMBER BACKEND: the share that status shows, both pools.
+slots() {
+	node_status "$1" | jq "[.pools[].backends[] | select(.name == \"$2\").slots] | add"
+}
+
+# moved FROM TO: flows that differ between two lists; prints them when somebody else's moved.
+only_victims_moved() {
+	paste -d ' ' "$1" "$2" | awk '
+	$3 == "b2" && $6 == "b2" { print "# still on b2: " $0; bad = 1 }
+	$3 == "b2" { moved++ }
+	$3 != "b2" && $3 != $6 { print "# moved: " $0; bad = 1 }
+	$6 !~ /^b[134]$/ { print "# not served: " $0; bad = 1 }
+	END { exit bad || !moved }'
+}
+
+spread() {
+	awk '{ n[$3]++ } END { for (i = 1; i <= 4; i++) if (n["b" i] < 30) exit 1 }' "$1"
+}
+
+traced() {
+	local family port backend
+	while read -r family port backend; do
+		[ "$(base_owner "$family" "$port")" = "$backend" ] || return 1
+	done < <(sed -n '1~15p' "$1")
+}
+
+netns_begin
+stack 2 4
+owners >"$DIR/before"
+must "every flow is answered" test "$(grep -c ' b[1-4]$' "$DIR/before")" = 300
+must "by all four" spread "$DIR/before"
+must "as weir trace says" traced "$DIR/before"
+must "status shows its share of slots" test "$(slots 1 b2)" -gt 0
+
+end b2-nginx KILL
+must "both nodes see that b2 is down" wait_for 5 both_say b2 unhealthy
+must "and that b1 is up" both_say b1 healthy
+must "it serves no slot" test "$(slots 1 b2)" = 0
+owners >"$DIR/down"
+must "its flows moved, and no other" only_victims_moved "$DIR/before" "$DIR/down"
+owners >"$DIR/again"
+must "and stay where they are" cmp "$DIR/down" "$DIR/again"
+
+backend_start b2
+must "both nodes see that b2 is up" wait_for 5 both_say b2 healthy
+owners >"$DIR/after"
+must "every flow is where it was" cmp "$DIR/before" "$DIR/after"
+
+# None is left: the connection is not made, and the nodes go on.
+for i in 1 2 3 4; do
+	end b$i-nginx KILL
+done
+for i in 1 2 3 4; do
+	must "both nodes see that b$i is down" wait_for 5 both_say b$i unhealthy
+done
+must_not "with none usable nobody answers" in_ns client curl -sf -m 1 http://$VIP4/
+must "and the verdict is counted" \
+	test "$(node_status 1 | jq .verdicts.empty.packets)" -gt 0 -o \
+	"$(node_status 2 | jq .verdicts.empty.packets)" -gt 0
+for i in 1 2 3 4; do
+	backend_start b$i
+done
+must "all come back" wait_for 5 both_say b4 healthy
+must "and answer" wait_for 5 in_ns client curl -sf -m 1 http://$VIP4/

@@ -1,0 +1,107 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 150
+#
+# A node's life under traffic: killed, started again on what is pinned, refused a second time on the
+# same pins, stopped; and what it refuses at start.
+#
+#   client -- router -- lb1 (one-armed)
+#                  \--- b1, b2
+
+set -u
+# shellcheck source=tests/lib/netns.sh
+. "$(dirname "$0")/../lib/netns.sh"
+# shellcheck source=tests/lib/http.sh
+. "$(dirname "$0")/../lib/http.sh"
+
+# `ip netns exec` shows the namespace's own /sys.
+carrier_changes() {
+	ip netns exec "$TAG-lb1" cat /sys/class/net/eth0/carrier_changes
+}
+
+# run_again FILE: `weir run` in the foreground; its exit status, 124 if it did not end.
+run_again() { in_ns lb1 timeout 5 "$WEIR" run --config "$1" >"$DIR/again.log" 2>&1; }
+
+status_is() {
+	local want=$1
+	shift
+	"$@"
+	local status=$?
+	[ $status = "$want" ] || say "# status $status, not $want"
+	[ $status = "$want" ]
+}
+
+pinned() { [ -n "$(find $PINS/"$TAG-lb1" -type f 2>/dev/null)" ]; }
+
+# A connection that lasts over all of it: 3 MB at 300 kB a second.
+download() {
+	in_ns client curl -sf --limit-rate 300k -o "$DIR/got" http://$VIP4/big
+}
+
+# serving COUNT: that many more requests are answered, none fails.
+serving() {
+	wait_for 10 http_more $(($(http_count any) + $1))
+}
+
+netns_begin
+mkdir "$DIR/www"
+head -c 3000000 /dev/urandom >"$DIR/www/big"
+stack 1 2
+must "the node's tables and links are pinned" pinned
+must "XDP is attached" has_xdp lb1
+: >"$DIR/requests"
+http_start c1 4 http://$VIP4/ 10000 30000 40
+http_start c2 6 "http://[$VIP6]/" 10000 30000 40
+(trap - EXIT; download) &
+CHILD[download]=$!
+must "requests are answered" serving 40
+carrier=$(carrier_changes)
+
+end lb1 KILL
+must "XDP stays attached when the daemon is killed" has_xdp lb1
+must "requests go on without a daemon" serving 120
+must "nobody answers on the control socket" test -z "$(node_status 1)"
+
+node_start 1
+must "the next daemon serves" serving 120
+must "the link did not bounce" test "$carrier" = "$(carrier_changes)"
+must "a second daemon on the same pins ends with status 1" \
+	status_is 1 run_again "$DIR/lb1.yaml"
+must "and says why" test -s "$DIR/again.log"
+must "which does not disturb the first" serving 60
+
+end lb1 KILL
+node_start 1
+must "a third daemon serves too" serving 60
+must "the connection that lasted all the time is complete" end download
+must "byte by byte" cmp "$DIR/got" "$DIR/www/big"
+http_stop c1 c2
+must "no request failed" test "$(http_count failed)" = 0
+must "no connection was cut" test "$(http_count broken)" = 0
+
+must "SIGTERM ends it with status 0" end lb1
+must_not "XDP is detached" has_xdp lb1
+must_not "nothing is pinned" pinned
+must_not "its control socket is gone" test -e "$RUN/$TAG-lb1.sock"
+
+# What is refused at start leaves nothing attached.
+sed 's/web6, forward: ipip/web7, forward: ipip/' "$DIR/lb1.yaml" >"$DIR/bad.yaml"
+must "a bad file ends it with status 1" status_is 1 run_again "$DIR/bad.yaml"
+must "with file, line and column" grep -q "bad.yaml:[0-9][0-9]*:[0-9]" "$DIR/again.log"
+must_not "and nothing is attached" has_xdp lb1
+must_not "nor pinned" pinned
+
+# A bridge has no native XDP.
+in_ns lb1 ip link add br0 type bridge
+in_ns lb1 ip link set br0 up
+sed 's/\[eth0\]/[br0]/' "$DIR/lb1.yaml" >"$DIR/native.yaml"
+must "xdp: native is refused where there is none" status_is 1 run_again "$DIR/native.yaml"
+must_not "with nothing attached" has_xdp lb1 br0
+must_not "and nothing pinned" pinned
+node_config 1 auto | sed 's/\[eth0\]/[br0]/' >"$DIR/lb1.yaml"
+node_start 1
+must "xdp: auto falls back to generic, and status says so" \
+	test "$(node_status 1 | jq -r '.interfaces[] | select(.name == "br0").mode')" = generic
+must "and the log" grep -q 'level=warn.*generic' "$DIR/lb1.log"
+must "and ends with status 0" end lb1
+must_not "with nothing attached at the end" has_xdp lb1 br0

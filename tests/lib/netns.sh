@@ -1,0 +1,473 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Topologies of network namespaces for tests and the demo; to be sourced by bash, as root.
+#
+#            client            router (BIRD: static ECMP routes)          b1 .. bN, nginx each
+#        203.0.113.2  -------  203.0.113.1   10.0.1.1 (bridge)  -------  10.0.1.11 .. 10.0.1.1N
+#      2001:db8:c::2           192.0.2.1 (bridge)   2001:db8:1::1        2001:db8:1::11 ..
+#                                   |    2001:db8:2::1
+#                              lb1 .. lbN, one-armed: 192.0.2.11 .., 2001:db8:2::11 ..
+#
+# The router sends 198.51.100.10 and 2001:db8:10::10 (the VIPs) over the balancers in use, and the
+# prefix of each balancer's outer sources (100.64.N.0/24, 2001:db8:f:N::/64) back to it. The MTU
+# is 1500 everywhere. Every name begins with $TAG, which holds this process's id (or what
+# tests/run gave); one trap ends all processes by their id and deletes all namespaces.
+#
+# What veth devices need for XDP is done here, once: no checksum offload at what feeds the
+# balancers, a native program at the router's side of each balancer's and backend's device, or else
+# what they send by XDP_TX is lost.
+
+TAG=${WEIR_TAG:-weir-$$}
+export WEIR_TAG=$TAG
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+WEIR=${WEIR:-$ROOT/build/weir}
+PASS=$ROOT/build/tests/lib/pass.bpf.o
+BPFFS=/sys/fs/bpf
+PINS=$BPFFS/weir
+RUN=/run/weir
+VIP4=198.51.100.10
+VIP6=2001:db8:10::10
+CLIENT4=203.0.113.2
+CLIENT6=2001:db8:c::2
+
+DIR=
+declare -A CHILD=()   # name -> process id
+declare -a SPACES=()  # namespaces, short names
+declare -a NEXTHOPS=() # balancers that the router uses, by number
+TAP_COUNT=0
+COUNT_LB=0
+COUNT_BACKEND=0
+
+say() { printf '%s\n' "$*"; }
+die() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
+skip() { printf 'skip: %s\n' "$*"; exit 77; }
+
+# --- processes ---
+
+# in_ns NAME COMMAND...: not `ip netns exec`, which mounts another /sys and so hides bpffs.
+in_ns() {
+	local name=$1
+	shift
+	nsenter --net="/run/netns/$TAG-$name" "$@"
+}
+
+# spawn NAME NAMESPACE COMMAND...: in the background, its output in $DIR/NAME.log. In a session of
+# its own, so that Ctrl-C at a terminal reaches only the script, which ends things in order.
+spawn() {
+	local name=$1 space=$2
+	shift 2
+	setsid nsenter --net="/run/netns/$TAG-$space" "$@" >>"$DIR/$name.log" 2>&1 </dev/null &
+	CHILD[$name]=$!
+}
+
+alive() { [ -n "${CHILD[$1]:-}" ] && kill -0 "${CHILD[$1]}" 2>/dev/null; }
+
+# end NAME [SIGNAL]: sends it (TERM), waits for the end, returns the exit status.
+end() {
+	local pid=${CHILD[$1]:-} status=0
+	[ -n "$pid" ] || return 0
+	kill "-${2:-TERM}" "$pid" 2>/dev/null
+	wait "$pid" 2>/dev/null || status=$?
+	unset "CHILD[$1]"
+	return $status
+}
+
+# wait_for SECONDS COMMAND...: until the command succeeds; 1 if it does not in time.
+wait_for() {
+	local deadline=$((${EPOCHREALTIME/./} + $1 * 1000000))
+	shift
+	until "$@"; do
+		[ "${EPOCHREALTIME/./}" -lt $deadline ] || return 1
+		sleep 0.05
+	done
+}
+
+# must TEXT COMMAND...: a test's assertion, a TAP line; shows the logs and ends when it fails.
+must() {
+	local text=$1
+	shift
+	"$@" || fail "$text"
+	TAP_COUNT=$((TAP_COUNT + 1))
+	say "ok $TAP_COUNT - $text"
+}
+
+# must_not TEXT COMMAND...: the command has to fail.
+must_not() {
+	local text=$1
+	shift
+	! "$@" || fail "$text"
+	TAP_COUNT=$((TAP_COUNT + 1))
+	say "ok $TAP_COUNT - $text"
+}
+
+fail() {
+	say "not ok $((TAP_COUNT + 1)) - $*"
+	show_logs
+	exit 1
+}
+
+show_logs() {
+	local log
+	for log in "$DIR"/*.log; do
+		[ -s "$log" ] || continue
+		say "# --- ${log##*/}"
+		tail -n 25 "$log" | sed 's/^/#   /'
+	done
+}
+
+# --- beginning and end ---
+
+netns_begin() {
+	[ "$(id -u)" = 0 ] || skip "needs root"
+	[ -e "$PASS" ] || die "no $PASS; make it first"
+	DIR=$(mktemp -d "${TMPDIR:-/tmp}/$TAG-XXXXXX")
+	trap netns_end EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM HUP
+	mountpoint -q $BPFFS || mount -t bpf bpf $BPFFS
+}
+
+# Ends what is left, in any state, and keeps the exit status.
+netns_end() {
+	local status=$? name pid pids
+	trap '' INT TERM HUP
+	trap - EXIT
+	set +e
+	for name in "${!CHILD[@]}"; do
+		kill -TERM "${CHILD[$name]}" 2>/dev/null
+	done
+	wait_for 5 no_child_left || kill -KILL "${CHILD[@]}" 2>/dev/null
+	for name in "${SPACES[@]}"; do
+		pids=$(ip netns pids "$TAG-$name" 2>/dev/null)
+		for pid in $pids; do
+			kill -KILL "$pid" 2>/dev/null
+		done
+	done
+	wait
+	for name in "${SPACES[@]}"; do
+		ip netns del "$TAG-$name"
+	done
+	rm -rf $PINS/"$TAG"-* $PINS/agent-"$TAG"-* $RUN/"$TAG"-* $RUN/agent-"$TAG"-* "$DIR"
+	exit $status
+}
+
+no_child_left() {
+	local name
+	for name in "${!CHILD[@]}"; do
+		! kill -0 "${CHILD[$name]}" 2>/dev/null || return 1
+	done
+}
+
+# netns_left TAG: prints what is still there under that tag, one thing a line; nothing is right.
+netns_left() {
+	local file
+	ip netns list | sed -n "s/^\($1-[^ ]*\).*/namespace \1/p"
+	ip -o link show | sed -n "s/^[0-9]*: \($1[^:@]*\).*/link \1/p"
+	find $PINS -maxdepth 1 -name "*$1-*" -printf 'pin %p\n' 2>/dev/null
+	find $RUN -maxdepth 1 -name "*$1-*" -printf 'file %p\n' 2>/dev/null
+	find "${TMPDIR:-/tmp}" -maxdepth 1 -name "$1-*" -printf 'directory %p\n'
+	for file in /proc/[0-9]*/environ; do
+		[ "$file" != "/proc/$$/environ" ] || continue
+		if tr '\0' '\n' <"$file" 2>/dev/null | grep -qxF "WEIR_TAG=$1"; then
+			file=${file%/environ}
+			say "process ${file#/proc/} $(tr '\0' ' ' <"$file/cmdline" 2>/dev/null)"
+		fi
+	done 2>/dev/null
+}
+
+# Removes what runs that died half-way left behind: names whose process is gone.
+netns_sweep() {
+	local name pid left
+	for name in $(ip netns list | sed -n 's/^\(weir-[0-9]*-[^ ]*\).*/\1/p'); do
+		pid=${name#weir-}
+		[ ! -d "/proc/${pid%%-*}" ] || continue
+		for left in $(ip netns pids "$name" 2>/dev/null); do
+			kill -KILL "$left" 2>/dev/null
+		done
+		ip netns del "$name"
+	done
+	for name in $PINS/*weir-[0-9]*-* $RUN/*weir-[0-9]*-* "${TMPDIR:-/tmp}"/weir-[0-9]*-*; do
+		pid=${name##*weir-}
+		[ -e "$name" ] && [ ! -d "/proc/${pid%%-*}" ] && rm -rf --one-file-system "$name"
+	done
+	return 0
+}
+
+# --- links ---
+
+# space NAME: a namespace with the sysctls that all need.
+space() {
+	ip netns add "$TAG-$1"
+	SPACES+=("$1")
+	in_ns "$1" sysctl -qw net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0 \
+		net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0 \
+		net.ipv6.conf.default.accept_ra=0
+	in_ns "$1" ip link set lo up
+}
+
+# wire NAME DEVICE ROUTER_DEVICE: a veth pair between a namespace and the router.
+wire() {
+	ip link add "$2" netns "$TAG-$1" type veth peer name "$3" netns "$TAG-router"
+	in_ns "$1" ip link set "$2" up
+	in_ns router ip link set "$3" up
+}
+
+# No device that feeds a balancer may leave checksums to a card that does not exist.
+no_offload() { in_ns "$1" ethtool -K "$2" tx off >/dev/null; }
+
+# receives_xdp NAMESPACE DEVICE: its peer may send by XDP_TX from now on.
+receives_xdp() { in_ns "$1" ip link set dev "$2" xdpdrv obj "$PASS" sec xdp; }
+
+# address NAMESPACE DEVICE ADDRESS...
+address() {
+	local name=$1 device=$2 address
+	shift 2
+	for address in "$@"; do
+		in_ns "$name" ip addr add "$address" dev "$device"
+	done
+}
+
+bridge() {
+	in_ns router ip link add "$1" type bridge mcast_snooping 0
+	in_ns router ip link set "$1" up
+}
+
+# on_bridge NAMESPACE ROUTER_DEVICE BRIDGE ADDRESS4 ADDRESS6 GATEWAY4 GATEWAY6: a one-armed host.
+on_bridge() {
+	wire "$1" eth0 "$2"
+	in_ns router ip link set "$2" master "$3"
+	receives_xdp router "$2"
+	no_offload router "$2"
+	address "$1" eth0 "$4" "$5"
+	in_ns "$1" ip route add default via "$6"
+	in_ns "$1" ip route add default via "$7"
+}
+
+# --- the topology ---
+
+# topology BALANCERS BACKENDS
+topology() {
+	local i
+	COUNT_LB=$1 COUNT_BACKEND=$2
+	space client
+	space router
+	in_ns router sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1 \
+		net.ipv4.fib_multipath_hash_policy=1 net.ipv6.fib_multipath_hash_policy=1
+	wire client eth0 client
+	no_offload client eth0
+	address client eth0 $CLIENT4/24 $CLIENT6/64
+	address router client 203.0.113.1/24 2001:db8:c::1/64
+	in_ns client ip route add default via 203.0.113.1
+	in_ns client ip route add default via 2001:db8:c::1
+	bridge balancers
+	address router balancers 192.0.2.1/24 2001:db8:2::1/64
+	bridge backends
+	address router backends 10.0.1.1/24 2001:db8:1::1/64
+	for ((i = 1; i <= COUNT_LB; i++)); do
+		space "lb$i"
+		on_bridge "lb$i" "lb$i" balancers "192.0.2.1$i/24" "2001:db8:2::1$i/64" \
+			192.0.2.1 2001:db8:2::1
+		NEXTHOPS+=("$i")
+	done
+	for ((i = 1; i <= COUNT_BACKEND; i++)); do
+		space "b$i"
+		on_bridge "b$i" "b$i" backends "10.0.1.1$i/24" "2001:db8:1::1$i/64" \
+			10.0.1.1 2001:db8:1::1
+	done
+}
+
+# The router's static routes: the VIPs over the balancers in NEXTHOPS, the tunnels' sources back.
+router_config() {
+	local i
+	cat <<-END
+		log stderr all;
+		router id 192.0.2.1;
+		protocol device { scan time 2; }
+		protocol kernel { ipv4 { export all; }; merge paths yes limit 16; }
+		protocol kernel { ipv6 { export all; }; merge paths yes limit 16; }
+		protocol static {
+		ipv4;
+		$(router_route $VIP4/32 192.0.2.1)
+		$(for ((i = 1; i <= COUNT_LB; i++)); do
+			say "route 100.64.$i.0/24 via 192.0.2.1$i;"
+		done)
+		}
+		protocol static {
+		ipv6;
+		$(router_route $VIP6/128 2001:db8:2::1)
+		$(for ((i = 1; i <= COUNT_LB; i++)); do
+			say "route 2001:db8:f:$i::/64 via 2001:db8:2::1$i;"
+		done)
+		}
+	END
+}
+
+# router_route PREFIX STEM: the balancer's number completes the stem to its address.
+router_route() {
+	local i hops=
+	for i in "${NEXTHOPS[@]}"; do
+		hops="$hops via $2$i"
+	done
+	[ -z "$hops" ] || say "route $1$hops;"
+}
+
+router_start() {
+	router_config >"$DIR/bird.conf"
+	spawn bird router bird -f -c "$DIR/bird.conf" -s "$DIR/bird.ctl"
+	wait_for 10 router_uses "${#NEXTHOPS[@]}" || fail "the router has its routes"
+}
+
+# router_nexthops NUMBER...: the balancers to use from now on; returns when the kernel does.
+router_nexthops() {
+	NEXTHOPS=("$@")
+	router_config >"$DIR/bird.conf"
+	birdc -s "$DIR/bird.ctl" configure >>"$DIR/birdc.log" || fail "birdc configure"
+	wait_for 10 router_uses $# || fail "the router uses balancers $*"
+}
+
+# router_uses COUNT: next hops that the kernel has for each VIP.
+router_uses() {
+	[ "$(in_ns router ip -4 route show $VIP4 | grep -c via)" = "$1" ] &&
+		[ "$(in_ns router ip -6 route show $VIP6 | grep -o via | grep -c .)" = "$1" ]
+}
+
+# --- backends ---
+
+# backend_config NAME: nginx answers its own name, and takes uploads of any size.
+backend_config() {
+	cat <<-END
+		daemon off; master_process off; worker_rlimit_nofile 8192;
+		pid $DIR/$1.pid; error_log stderr;
+		events { worker_connections 4096; }
+		http {
+		access_log off; keepalive_timeout 0; server_tokens off;
+		client_max_body_size 0; client_body_temp_path $DIR/$1.body;
+		proxy_temp_path $DIR/$1.tmp; fastcgi_temp_path $DIR/$1.tmp;
+		uwsgi_temp_path $DIR/$1.tmp; scgi_temp_path $DIR/$1.tmp;
+		server { listen 80 backlog=4096; listen [::]:80 backlog=4096; root $DIR/www;
+		location = / { default_type text/plain; return 200 "$1\n"; } }
+		}
+	END
+}
+
+backend_start() {
+	backend_config "$1" >"$DIR/$1.conf"
+	spawn "$1-nginx" "$1" nginx -c "$DIR/$1.conf" -e stderr
+	wait_for 5 backend_listens "$1" || fail "nginx of $1 listens"
+}
+
+backend_listens() { in_ns "$1" ss -Hltn 'sport = :80' | grep -q .; }
+
+# --- Weir itself ---
+
+# services_config: what every balancer has alike. An IPv6 tunnel ends at an IPv6 address, so the
+# same hosts are two pools.
+services_config() {
+	local i
+	cat <<-END
+		seed: demo
+		pools:
+		- name: web4
+		  check: {type: tcp, port: 80, interval: 500ms, timeout: 400ms, rise: 1, fall: 2}
+		  backends:
+		$(for ((i = 1; i <= COUNT_BACKEND; i++)); do
+			say "  - {name: b$i, address: 10.0.1.1$i}"
+		done)
+		- name: web6
+		  check: {type: tcp, port: 80, interval: 500ms, timeout: 400ms, rise: 1, fall: 2}
+		  backends:
+		$(for ((i = 1; i <= COUNT_BACKEND; i++)); do
+			say "  - {name: b$i, address: \"2001:db8:1::1$i\"}"
+		done)
+		services:
+		- {name: shop4, vips: [$VIP4], listen: [tcp/80], pool: web4, forward: ipip,
+		   tracking: always}
+		- {name: shop6, vips: ["$VIP6"], listen: [tcp/80], pool: web6, forward: ipip,
+		   tracking: always}
+	END
+}
+
+# node_config NUMBER [XDP]. A daemon's name is where its pins and its control socket are: it holds
+# the tag, as many runs share a machine.
+node_config() {
+	cat <<-END
+		node:
+		  name: $TAG-lb$1
+		  interfaces: [eth0]
+		  xdp: ${2:-native}
+		  tunnel: {source4: 100.64.$1.0/24, source6: "2001:db8:f:$1::/64"}
+	END
+	services_config
+}
+
+# agent_config BACKEND
+agent_config() {
+	local i
+	cat <<-END
+		agent:
+		  name: $TAG-$1
+		  interfaces: [eth0]
+		  xdp: native
+		  balancers:
+		$(for ((i = 1; i <= COUNT_LB; i++)); do
+			say "  - 100.64.$i.0/24"
+			say "  - \"2001:db8:f:$i::/64\""
+		done)
+		  vips: [$VIP4, "$VIP6"]
+	END
+}
+
+# stack BALANCERS BACKENDS: a topology with all of it running.
+stack() {
+	local i
+	topology "$1" "$2"
+	router_start
+	for ((i = 1; i <= COUNT_BACKEND; i++)); do
+		backend_start "b$i"
+		agent_start "b$i"
+	done
+	for ((i = 1; i <= COUNT_LB; i++)); do
+		node_spawn "$i"
+	done
+	for ((i = 1; i <= COUNT_LB; i++)); do
+		wait_for 15 node_is_up "$i" || fail "lb$i sees its backends up"
+	done
+}
+
+# node_spawn NUMBER: starts it; node_start waits until it serves with every backend up.
+node_spawn() {
+	[ -e "$DIR/lb$1.yaml" ] || node_config "$1" >"$DIR/lb$1.yaml"
+	spawn "lb$1" "lb$1" "$WEIR" run --config "$DIR/lb$1.yaml"
+}
+
+node_start() {
+	node_spawn "$1"
+	wait_for 15 node_is_up "$1" || fail "weir run on lb$1 is up"
+}
+
+node_status() { "$WEIR" status --node "$TAG-lb$1" --json 2>/dev/null; }
+
+# node_health NUMBER: `pool/backend health` a line.
+node_health() {
+	node_status "$1" |
+		jq -r '.pools[] | .name as $pool | .backends[] | "\($pool)/\(.name) \(.health)"'
+}
+
+node_is_up() {
+	[ "$(node_health "$1" | grep -c ' healthy$')" = $((2 * COUNT_BACKEND)) ]
+}
+
+agent_start() {
+	[ -e "$DIR/$1.yaml" ] || agent_config "$1" >"$DIR/$1.yaml"
+	spawn "$1-agent" "$1" "$WEIR" agent --config "$DIR/$1.yaml"
+	wait_for 10 agent_is_up "$1" || fail "weir agent on $1 is up"
+}
+
+# has_xdp NAMESPACE [DEVICE]
+has_xdp() { in_ns "$1" ip link show "${2:-eth0}" | grep -q 'prog/xdp'; }
+
+agent_is_up() {
+	alive "$1-agent" && in_ns "$1" ip addr show lo | grep -q "$VIP4" &&
+		has_xdp "$1"
+}
