@@ -627,12 +627,19 @@ static int close_engines(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kernel_ran),         cmocka_unit_test(test_table),
-		cmocka_unit_test(test_truncation),         cmocka_unit_test(test_bit_flips),
-		cmocka_unit_test(test_random_damage),      cmocka_unit_test(test_outer_source),
-		cmocka_unit_test(test_flow_keeps_backend), cmocka_unit_test(test_flow_and_record),
-		cmocka_unit_test(test_other_owner),        cmocka_unit_test(test_flow_idle),
-		cmocka_unit_test(test_insert_limit),       cmocka_unit_test(test_flood),
+		cmocka_unit_test(test_kernel_ran),
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_truncation),
+		cmocka_unit_test(test_bit_flips),
+		cmocka_unit_test(test_random_damage),
+		cmocka_unit_test(test_outer_source),
+		cmocka_unit_test(test_flow_keeps_backend),
+		cmocka_unit_test(test_untracked_follows_slot),
+		cmocka_unit_test(test_flow_and_record),
+		cmocka_unit_test(test_other_owner),
+		cmocka_unit_test(test_flow_idle),
+		cmocka_unit_test(test_insert_limit),
+		cmocka_unit_test(test_flood),
 		cmocka_unit_test(test_counters),
 	};
 
