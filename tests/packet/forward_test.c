@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include <netinet/in.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -318,7 +319,7 @@ static void test_outer_source(void **state)
 			seen[first.bytes[12] == 0x08][source_of(&first)]++ == 0;
 		per_backend[first.result.trace.backend]++;
 	}
-	/* 1000 even draws of 256 leave about 5 out; half of the places would be far off. */
+	/* 1000 even draws of 256 leave about 5 values out. */
 	assert_true(distinct[0] > 200 && distinct[1] > 200);
 	for (uint32_t b = WORLD_M1; b <= WORLD_M4; b++)
 		assert_in_range(per_backend[b], FLOWS / 4 - 120, FLOWS / 4 + 120);
@@ -357,11 +358,35 @@ static void test_flow_keeps_backend(void **state)
 	/* A forged RST cuts nobody: the next segment finds the flow. */
 	assert_int_equal(run_many(1000, FRAME_RST, WHY_FLOW), WORLD_M1);
 	assert_int_equal(run_many(1000, FRAME_ACK, WHY_FLOW), WORLD_M1);
+	assert_int_equal(run_many(1000, FRAME_SYN, WHY_FLOW), WORLD_M1);
 	/* After FIN the rest of the flow still goes there; a SYN begins anew. */
 	assert_int_equal(run_many(1000, FRAME_FIN | FRAME_ACK, WHY_FLOW), WORLD_M1);
 	assert_int_equal(run_many(1000, FRAME_ACK, WHY_FLOW), WORLD_M1);
 	assert_int_equal(run_many(1000, FRAME_SYN, WHY_SLOT), WORLD_M3);
 	assert_int_equal(run_many(1000, FRAME_ACK, WHY_FLOW), WORLD_M3);
+	refill();
+}
+
+/* Without tracking the slot alone decides, at once. */
+static void test_untracked_follows_slot(void **state)
+{
+	struct frame_spec spec = {.src = WORLD_CLIENT4, .dst = WORLD_ONE4_VIP4, .dport = 9000};
+	static struct outcome outcome;
+	struct frame frame;
+
+	(void)state;
+	frame_build(&spec, &frame);
+	for (uint32_t owner = WORLD_M1; owner <= WORLD_M4; owner++) {
+		for (size_t i = 0; i < engine_count; i++) {
+			struct dp_tables *tables = engines[i].tables;
+			uint32_t first = (uint32_t)tables->services[WORLD_LOOSE].table;
+
+			tables->slots[first] = abi_slot(owner, 0, 0);
+		}
+		run_all("untracked", frame.bytes, frame.length, &outcome);
+		assert_int_equal(outcome.result.trace.why, WHY_SLOT);
+		assert_int_equal(outcome.result.trace.backend, owner);
+	}
 	refill();
 }
 
@@ -553,6 +578,17 @@ static void test_kernel_ran(void **state)
 	assert_non_null(engines[1].dp);
 }
 
+/* The insert limit is a core's own: stay on one. */
+static void stay_on_core(void)
+{
+	cpu_set_t cores;
+	int core = sched_getcpu();
+
+	CPU_ZERO(&cores);
+	CPU_SET(core < 0 ? 0 : core, &cores);
+	sched_setaffinity(0, sizeof(cores), &cores);
+}
+
 static int open_engines(void **state)
 {
 	struct dp_options options = {
@@ -560,6 +596,7 @@ static int open_engines(void **state)
 	struct err err;
 
 	(void)state;
+	stay_on_core();
 	engines[0].name = "native";
 	if (native_new(WORLD_FLOWS, &engines[0].native) != 0)
 		return -1;
@@ -590,12 +627,19 @@ static int close_engines(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kernel_ran),         cmocka_unit_test(test_table),
-		cmocka_unit_test(test_truncation),         cmocka_unit_test(test_bit_flips),
-		cmocka_unit_test(test_random_damage),      cmocka_unit_test(test_outer_source),
-		cmocka_unit_test(test_flow_keeps_backend), cmocka_unit_test(test_flow_and_record),
-		cmocka_unit_test(test_other_owner),        cmocka_unit_test(test_flow_idle),
-		cmocka_unit_test(test_insert_limit),       cmocka_unit_test(test_flood),
+		cmocka_unit_test(test_kernel_ran),
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_truncation),
+		cmocka_unit_test(test_bit_flips),
+		cmocka_unit_test(test_random_damage),
+		cmocka_unit_test(test_outer_source),
+		cmocka_unit_test(test_flow_keeps_backend),
+		cmocka_unit_test(test_untracked_follows_slot),
+		cmocka_unit_test(test_flow_and_record),
+		cmocka_unit_test(test_other_owner),
+		cmocka_unit_test(test_flow_idle),
+		cmocka_unit_test(test_insert_limit),
+		cmocka_unit_test(test_flood),
 		cmocka_unit_test(test_counters),
 	};
 
