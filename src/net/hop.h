@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From what the kernel told to a next hop, or to the words that say what is missing. For this room
+ * alone; pure, no kernel is asked.
+ */
+#pragma once
+
+#include "net/neighbour.h"
+#include "net/nexthop.h"
+#include "net/rtnl.h"
+
+struct hop_facts {
+	struct addr address;
+	int route_error; /* -errno: `route` means nothing */
+	struct rtnl_route route;
+	const struct rtnl_link *link;      /* NULL: there is no such interface */
+	const struct neighbour *neighbour; /* NULL: not looked for */
+};
+
+/* In the order in which things are looked for. */
+enum hop_missing { HOP_ROUTE, HOP_LINK, HOP_NEIGHBOUR, HOP_NOTHING };
+
+enum hop_missing hop_compose(const struct hop_facts *facts, struct nexthop *ret);
+bool hop_same(const struct nexthop *a, const struct nexthop *b);
