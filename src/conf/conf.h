@@ -21,6 +21,17 @@ enum {
 	CONF_WEIGHT_MAX = 1000000,
 };
 
+/* What the data plane's tables hold; src/weir checks these against them when it is compiled. */
+enum {
+	CONF_VIPS_MAX = 4096,             /* addresses of all services together */
+	CONF_VIP_LISTENS_MAX = 14,        /* listens of one address, over all services */
+	CONF_SERVICES_MAX = 4095,         /* the tables keep one record for "none" */
+	CONF_BACKENDS_MAX = 16383,        /* of all pools together */
+	CONF_SLOTS_MAX = 2 * 1024 * 1024, /* table sizes of all pools together */
+	CONF_FLOWS_MIN = 1024,
+	CONF_FLOWS_MAX = 64 * 1024 * 1024,
+};
+
 /* Where in the file a thing stands, for checks made after parsing. */
 struct conf_place {
 	int line;
@@ -124,6 +135,21 @@ struct conf_agent {
 	struct arena *arena;
 };
 
+/*
+ * Reads a file whole. *ret is for free(), ends with a zero beyond *ret_length, and is NULL when it
+ * fails. "-" is standard input. Anything else than a regular file of CONF_FILE_MAX bytes at most
+ * is refused, and a FIFO is not waited for.
+ */
+int conf_read(const char *path, char **ret, size_t *ret_length, struct err *err);
+/* Whether the text has the top-level key of an agent's file. */
+bool conf_is_agent(const char *text, size_t length);
+/*
+ * The name of a node or agent whose file gives none: the host's; in another network namespace
+ * than that of process 1 `-netns-INODE` is added, so that two daemons of one machine differ.
+ * `text` has room for CONF_NAME_MAX + 1.
+ */
+void conf_default_name(char *text);
+
 /* 0 and *ret, or -errno and errors (sorted, at least one). A file that cannot be read is one
  * error without a place. */
 int conf_load(const char *path, struct conf **ret, struct err_list *errors);
@@ -134,3 +160,11 @@ int conf_agent_load(const char *path, struct conf_agent **ret, struct err_list *
 int conf_agent_parse(const char *text, size_t length, struct conf_agent **ret,
 		     struct err_list *errors);
 void conf_agent_free(struct conf_agent *agent);
+
+/* What is right but can hardly be meant (a pool that no service uses), with places, sorted. */
+void conf_warnings(const struct conf *conf, struct err_list *ret);
+
+/* The normal form: every working key written out, also the defaults; it parses to the same
+ * configuration. For free(); NULL when out of memory. */
+char *conf_format(const struct conf *conf);
+char *conf_agent_format(const struct conf_agent *agent);

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The configuration room. A text becomes a struct conf in four steps:
+ *
+ *   tree.c    refuses what is not bounded, printable UTF-8 or has no meaning here (tags, a second
+ *             document), then lets libyaml build its document tree;
+ *   read.c    walks the tree along the rows of schema.c and fills the structs of conf.h: each
+ *             value is read, stored and defaulted as its row says (value.c), and the reader
+ *             remembers which node every stored value came from;
+ *   verify.c  checks values against each other, and resolves what depends on others: a service's
+ *             pool, a check's port, a table's size;
+ *   print.c   is the way back: the normal form, and the manual's list of keys, from the same rows.
+ *
+ * Why one table: the parser, the defaults, the manual and the JSON schema cannot drift apart, and
+ * a new key costs a row. Why the whole tree first: every error of a file is to be reported, with
+ * its place, so nothing may stop at the first one; syntax alone does, since nothing behind it can
+ * be trusted.
+ *
+ * A configuration lives in one arena. A file comes from outside: its size, depth, number of nodes
+ * (aliases unfolded) and anchors are bounded, and every comparison of all with all is a sort.
+ *
+ * YAML 1.1 as libyaml reads it; RFC 3629 for UTF-8; RFC 4291, 5952 for addresses.
+ */
+#include "conf/conf.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "conf/room.h"
+
+/* --- reading a file --- */
+
+/* Until the end, whatever the size said before: it may grow meanwhile, and a pipe has none. */
+static int read_all(int fd, const char *path, struct err *err, char **ret, size_t *ret_length)
+{
+	size_t room = 64 * 1024, used = 0;
+	char *text = malloc(room + 1);
+
+	while (text) {
+		ssize_t got;
+
+		if (used == room) {
+			char *grown = realloc(text, room * 2 + 1);
+
+			if (!grown)
+				break;
+			text = grown;
+			room *= 2;
+		}
+		got = read(fd, text + used, room - used);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0) {
+			int code = -errno;
+
+			free(text);
+			return err_set(err, code, "cannot read %s: %s", path, strerror(-code));
+		}
+		if (got == 0) {
+			text[used] = '\0';
+			*ret = text;
+			*ret_length = used;
+			return 0;
+		}
+		used += (size_t)got;
+		if (used > CONF_FILE_MAX) {
+			free(text);
+			return err_set(err, -EFBIG, "%s is too large, expected 16 MiB at most",
+				       path);
+		}
+	}
+	free(text);
+	return err_set(err, -ENOMEM, "cannot read %s: out of memory", path);
+}
+
+int conf_read(const char *path, char **ret, size_t *ret_length, struct err *err)
+{
+	struct stat stat;
+	int fd, code;
+
+	*ret = NULL;
+	*ret_length = 0;
+	if (strcmp(path, "-") == 0)
+		return read_all(STDIN_FILENO, "standard input", err, ret, ret_length);
+	/* O_NONBLOCK: a FIFO without a writer would be waited for. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0 || fstat(fd, &stat) != 0) {
+		code = -errno;
+		err_set(err, code, "cannot open %s: %s", path, strerror(-code));
+	} else if (!S_ISREG(stat.st_mode)) {
+		code = err_set(err, S_ISDIR(stat.st_mode) ? -EISDIR : -EINVAL,
+			       "%s is %s, expected a file", path,
+			       S_ISDIR(stat.st_mode) ? "a directory" : "not a regular file");
+	} else {
+		code = read_all(fd, path, err, ret, ret_length);
+	}
+	if (fd >= 0)
+		close(fd);
+	return code;
+}
+
+/* --- the name where none is given --- */
+
+static void host_name(char *text, size_t room)
+{
+	char host[256] = "";
+	size_t used = 0;
+
+	if (gethostname(host, sizeof(host) - 1) != 0)
+		host[0] = '\0';
+	for (const char *at = host; *at && used < room; at++) {
+		bool fits = isalnum((unsigned char)*at) || (used && strchr("._-", *at));
+
+		if (fits)
+			text[used++] = *at;
+	}
+	text[used] = '\0';
+	if (used == 0)
+		strcpy(text, "node");
+}
+
+void conf_default_name(char *text)
+{
+	struct stat own, first;
+	char suffix[40] = "";
+
+	/* Not being allowed to look at process 1 is no sign of another namespace. */
+	if (stat("/proc/self/ns/net", &own) == 0 && stat("/proc/1/ns/net", &first) == 0 &&
+	    own.st_ino != first.st_ino)
+		snprintf(suffix, sizeof(suffix), "-netns-%llu", (unsigned long long)own.st_ino);
+	host_name(text, CONF_NAME_MAX - strlen(suffix));
+	strcat(text, suffix);
+}
+
+static const char *default_name(struct arena *arena)
+{
+	char text[CONF_NAME_MAX + 1];
+
+	conf_default_name(text);
+	return arena_strdup(arena, text);
+}
+
+/* --- parsing --- */
+
+/* Adds what is wrong to `errors`; `root` is filled as far as it was right. */
+static void parse(const char *text, size_t length, enum conf_file file, struct arena *arena,
+		  void *root, struct err_list *errors)
+{
+	yaml_document_t document;
+	struct reader reader = {
+		.document = &document, .file = file, .arena = arena, .errors = errors};
+
+	if (tree_load(text, length, &document, errors))
+		return;
+	reader.scratch = arena_new();
+	reader_read(&reader, root);
+	if (!reader.cut && file == CONF_FILE_NODE)
+		verify_conf(&reader, root);
+	else if (!reader.cut)
+		verify_agent(&reader, root);
+	arena_free(reader.scratch);
+	yaml_document_delete(&document);
+}
+
+int conf_parse(const char *text, size_t length, struct conf **ret, struct err_list *errors)
+{
+	struct arena *arena = arena_new();
+	struct conf *conf = arena_alloc(arena, sizeof(*conf));
+	size_t before = errors->count + errors->dropped;
+
+	conf->arena = arena;
+	parse(text, length, CONF_FILE_NODE, arena, conf, errors);
+	if (errors->count + errors->dropped > before) {
+		err_list_sort(errors);
+		arena_free(arena);
+		return -EINVAL;
+	}
+	if (!conf->node.name)
+		conf->node.name = default_name(arena);
+	*ret = conf;
+	return 0;
+}
+
+int conf_agent_parse(const char *text, size_t length, struct conf_agent **ret,
+		     struct err_list *errors)
+{
+	struct arena *arena = arena_new();
+	struct conf_agent *agent = arena_alloc(arena, sizeof(*agent));
+	size_t before = errors->count + errors->dropped;
+
+	agent->arena = arena;
+	parse(text, length, CONF_FILE_AGENT, arena, agent, errors);
+	if (errors->count + errors->dropped > before) {
+		err_list_sort(errors);
+		arena_free(arena);
+		return -EINVAL;
+	}
+	if (!agent->name)
+		agent->name = default_name(arena);
+	*ret = agent;
+	return 0;
+}
+
+bool conf_is_agent(const char *text, size_t length)
+{
+	struct err_list errors = {0};
+	yaml_document_t document;
+	bool found = false;
+
+	if (tree_load(text, length, &document, &errors) == 0) {
+		const yaml_node_t *root = yaml_document_get_root_node(&document);
+		const yaml_node_pair_t *pair = NULL, *end = NULL;
+
+		if (root->type == YAML_MAPPING_NODE) {
+			pair = root->data.mapping.pairs.start;
+			end = root->data.mapping.pairs.top;
+		}
+		for (; pair < end && !found; pair++) {
+			const yaml_node_t *key = yaml_document_get_node(&document, pair->key);
+
+			found = key->type == YAML_SCALAR_NODE &&
+				strcmp((const char *)key->data.scalar.value, "agent") == 0;
+		}
+		yaml_document_delete(&document);
+	}
+	err_list_fini(&errors);
+	return found;
+}
+
+int conf_load(const char *path, struct conf **ret, struct err_list *errors)
+{
+	struct err err;
+	char *text;
+	size_t length;
+	int code = conf_read(path, &text, &length, &err);
+
+	if (code)
+		err_list_add(errors, 0, 0, "%s", err.text);
+	else
+		code = conf_parse(text, length, ret, errors);
+	free(text);
+	return code;
+}
+
+int conf_agent_load(const char *path, struct conf_agent **ret, struct err_list *errors)
+{
+	struct err err;
+	char *text;
+	size_t length;
+	int code = conf_read(path, &text, &length, &err);
+
+	if (code)
+		err_list_add(errors, 0, 0, "%s", err.text);
+	else
+		code = conf_agent_parse(text, length, ret, errors);
+	free(text);
+	return code;
+}
+
+void conf_free(struct conf *conf)
+{
+	if (conf)
+		arena_free(conf->arena);
+}
+
+void conf_agent_free(struct conf_agent *agent)
+{
+	if (agent)
+		arena_free(agent->arena);
+}
+
+/* --- warnings --- */
+
+static bool is_used(const struct conf *conf, const struct conf_pool *pool)
+{
+	for (size_t i = 0; i < conf->service_count; i++) {
+		if (conf->services[i].pool == pool)
+			return true;
+	}
+	return false;
+}
+
+static uint64_t total_weight(const struct conf_pool *pool)
+{
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < pool->backend_count; i++)
+		total += pool->backends[i].weight;
+	return total;
+}
+
+void conf_warnings(const struct conf *conf, struct err_list *ret)
+{
+	enum { SLOTS_EACH = 10 }; /* below it a share is off by a tenth */
+
+	if (conf->service_count == 0)
+		err_list_add(ret, 1, 1, "there is no service: nothing is balanced");
+	for (size_t i = 0; i < conf->pool_count; i++) {
+		const struct conf_pool *pool = &conf->pools[i];
+
+		if (!is_used(conf, pool))
+			err_list_add(ret, pool->place.line, pool->place.column,
+				     "no service uses pool \"%s\"%s", pool->name,
+				     pool->check.type == CONF_CHECK_NONE
+					     ? ", and its backends are not checked"
+					     : "");
+		if (total_weight(pool) == 0)
+			err_list_add(ret, pool->place.line, pool->place.column,
+				     "every backend of pool \"%s\" has weight 0: none gets a flow",
+				     pool->name);
+		if (pool->table_size / SLOTS_EACH < pool->backend_count)
+			err_list_add(ret, pool->place.line, pool->place.column,
+				     "pool \"%s\" has fewer than %d slots a backend: shares are "
+				     "uneven",
+				     pool->name, SLOTS_EACH);
+	}
+	err_list_sort(ret);
+}

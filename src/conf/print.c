@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The table's other direction: a configuration in its normal form, and the manual's list of keys. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conf/room.h"
+
+struct printer {
+	FILE *out;
+	enum conf_file file;
+};
+
+static void indent(const struct printer *printer, int depth)
+{
+	for (int i = 0; i < depth; i++)
+		fputs("  ", printer->out);
+}
+
+static const char *array_of(const struct conf_key *key, const char *source, size_t *ret_count)
+{
+	const char *array;
+
+	memcpy(&array, source + key->offset, sizeof(array));
+	memcpy(ret_count, source + key->count_offset, sizeof(*ret_count));
+	return array;
+}
+
+static void print_map(const struct printer *printer, const struct conf_key *parent,
+		      const char *source, int depth);
+
+static void print_list(const struct printer *printer, const struct conf_key *key,
+		       const char *source, int depth)
+{
+	size_t count;
+	const char *array = array_of(key, source, &count);
+	char text[VALUE_TEXT_MAX];
+
+	if (key->type != CONF_TYPE_MAP || count == 0) {
+		fputs(" [", printer->out);
+		for (size_t i = 0; i < count; i++) {
+			value_format(key, array + i * key->width, text);
+			fprintf(printer->out, "%s%s", i ? ", " : "", text);
+		}
+		fputs("]\n", printer->out);
+		return;
+	}
+	fputc('\n', printer->out);
+	for (size_t i = 0; i < count; i++) {
+		indent(printer, depth + 1);
+		fputs("-\n", printer->out);
+		print_map(printer, key, array + i * key->width, depth + 2);
+	}
+}
+
+/* Whether there is something to print; a value's text is left in `text`. */
+static bool prints(const struct printer *printer, const struct conf_key *key, const char *source,
+		   char *text)
+{
+	size_t count;
+	const struct conf_key *keys = conf_keys(&count);
+
+	if (key->list)
+		return key->width;
+	if (key->type != CONF_TYPE_MAP)
+		return key->width && value_format(key, source + key->offset, text);
+	for (size_t i = 0; i < count; i++) {
+		if (conf_key_is_in(&keys[i], key, printer->file) &&
+		    prints(printer, &keys[i], source, text))
+			return true;
+	}
+	return false;
+}
+
+static void print_map(const struct printer *printer, const struct conf_key *parent,
+		      const char *source, int depth)
+{
+	size_t count;
+	const struct conf_key *keys = conf_keys(&count);
+	char text[VALUE_TEXT_MAX];
+
+	for (size_t i = 0; i < count; i++) {
+		const struct conf_key *key = &keys[i];
+
+		if (!conf_key_is_in(key, parent, printer->file) ||
+		    !prints(printer, key, source, text))
+			continue;
+		indent(printer, depth);
+		fprintf(printer->out, "%s:", conf_key_name(key));
+		if (key->list) {
+			print_list(printer, key, source, depth);
+		} else if (key->type == CONF_TYPE_MAP) {
+			fputc('\n', printer->out);
+			print_map(printer, key, source, depth + 1);
+		} else {
+			fprintf(printer->out, " %s\n", text);
+		}
+	}
+}
+
+static char *format_root(enum conf_file file, const void *root)
+{
+	struct printer printer = {.file = file};
+	char *text = NULL;
+	size_t size;
+
+	printer.out = open_memstream(&text, &size);
+	if (!printer.out)
+		return NULL;
+	print_map(&printer, NULL, root, 0);
+	if (fclose(printer.out) == 0)
+		return text;
+	free(text);
+	return NULL;
+}
+
+char *conf_format(const struct conf *conf)
+{
+	return format_root(CONF_FILE_NODE, conf);
+}
+
+char *conf_agent_format(const struct conf_agent *agent)
+{
+	return format_root(CONF_FILE_AGENT, agent);
+}
+
+/* --- the manual --- */
+
+/* The first letter a capital, a full stop at the end; in mdoc nothing that roff would take for a
+ * request or an escape. */
+static void put_sentence(FILE *out, const char *text)
+{
+	fprintf(out, "%c%s.\n", toupper((unsigned char)*text), text + 1);
+}
+
+static void put_works(FILE *out, const struct conf_key *key)
+{
+	char expected[EXPECTED_MAX];
+
+	if (!conf_key_works(key)) {
+		fputs("Does not work yet.\n", out);
+	} else if (key->works) {
+		conf_key_expected(key, expected, sizeof(expected));
+		fprintf(out, "Works so far: %s.\n",
+			strncmp(expected, "one of ", 7) == 0 ? expected + 7 : expected);
+	}
+}
+
+/* Words for what may be written; where not all of it works, the whole list. */
+static void put_values(FILE *out, const struct conf_key *key)
+{
+	struct conf_key all = *key;
+	char expected[EXPECTED_MAX];
+
+	all.works = NULL;
+	conf_key_expected(&all, expected, sizeof(expected));
+	put_sentence(out, expected);
+}
+
+static void put_key(FILE *out, const struct conf_key *key, bool mdoc)
+{
+	if (mdoc)
+		fprintf(out, ".It Cm %s\n", key->path);
+	else
+		fprintf(out, "%s\n", key->path);
+	put_sentence(out, key->help);
+	put_values(out, key);
+	if (key->required)
+		fputs("Required.\n", out);
+	if (key->absent)
+		fprintf(out, "Default: %s.\n", key->absent);
+	else if (key->fallback)
+		fprintf(out, "Default: %s.\n", *key->fallback ? key->fallback : "the empty text");
+	put_works(out, key);
+	if (!mdoc)
+		fputc('\n', out);
+}
+
+char *conf_keys_manual(bool mdoc)
+{
+	size_t count, size;
+	const struct conf_key *keys = conf_keys(&count);
+	char *text = NULL;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	if (mdoc)
+		fputs(".Bl -tag -width Ds\n", out);
+	for (size_t i = 0; i < count; i++)
+		put_key(out, &keys[i], mdoc);
+	if (mdoc)
+		fputs(".El\n", out);
+	if (fclose(out) == 0)
+		return text;
+	free(text);
+	return NULL;
+}

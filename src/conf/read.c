@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Walks the document along the table's rows and fills the structs: the table says where each value
+ * belongs, so nothing here knows a key by its name. */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conf/room.h"
+
+enum { NAMED_MAX = 64 };
+
+struct quoted quote(const char *text, size_t length)
+{
+	struct quoted quoted;
+	size_t used = 0;
+
+	quoted.text[used++] = '"';
+	for (size_t i = 0; i < length; i++) {
+		unsigned char byte = (unsigned char)text[i];
+
+		if (used + 8 > sizeof(quoted.text)) {
+			used += (size_t)sprintf(quoted.text + used, "...");
+			break;
+		}
+		if (byte < 0x20 || byte >= 0x7f)
+			used += (size_t)sprintf(quoted.text + used, "\\x%02x", byte);
+		else
+			quoted.text[used++] = (char)byte;
+	}
+	quoted.text[used++] = '"';
+	quoted.text[used] = '\0';
+	return quoted;
+}
+
+void reader_error(struct reader *reader, struct conf_place place, const char *format, ...)
+{
+	char text[ERR_TEXT_MAX];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	err_list_add(reader->errors, place.line, place.column, "%s", text);
+}
+
+static struct conf_place place_of(const yaml_node_t *node)
+{
+	return (struct conf_place){(int)node->start_mark.line + 1,
+				   (int)node->start_mark.column + 1};
+}
+
+/* --- marks --- */
+
+static void mark(struct reader *reader, const void *at, const yaml_node_t *node)
+{
+	if (reader->mark_count == reader->mark_room) {
+		size_t room = reader->mark_room ? reader->mark_room * 2 : 256;
+		struct mark *marks = arena_array(reader->scratch, room, sizeof(*marks));
+
+		if (reader->mark_count)
+			memcpy(marks, reader->marks, reader->mark_count * sizeof(*marks));
+		reader->marks = marks;
+		reader->mark_room = room;
+	}
+	reader->marks[reader->mark_count++] = (struct mark){at, node};
+}
+
+static int compare_marks(const void *a, const void *b)
+{
+	uintptr_t x = (uintptr_t)((const struct mark *)a)->at;
+	uintptr_t y = (uintptr_t)((const struct mark *)b)->at;
+
+	return (x > y) - (x < y);
+}
+
+const yaml_node_t *reader_node(const struct reader *reader, const void *at)
+{
+	const struct mark key = {.at = at};
+	const struct mark *found;
+
+	if (reader->mark_count == 0)
+		return NULL;
+	found = bsearch(&key, reader->marks, reader->mark_count, sizeof(key), compare_marks);
+	return found ? found->node : NULL;
+}
+
+struct conf_place reader_place(const struct reader *reader, const void *at,
+			       struct conf_place otherwise)
+{
+	const yaml_node_t *node = reader_node(reader, at);
+
+	return node ? place_of(node) : otherwise;
+}
+
+/* --- nodes --- */
+
+/* False when the document, its aliases unfolded, has more than we are willing to read. */
+static bool visit(struct reader *reader, const yaml_node_t *node, size_t count)
+{
+	if (reader->cut)
+		return false;
+	reader->visits += count;
+	if (reader->visits <= TREE_NODES_MAX)
+		return true;
+	reader->cut = true;
+	reader_error(reader, place_of(node),
+		     "aliases unfold to more than %d values, expected fewer", TREE_NODES_MAX);
+	return false;
+}
+
+/* A plain scalar that says "nothing": YAML's null. */
+static bool is_null(const yaml_node_t *node)
+{
+	static const char nulls[] = "|~|null|Null|NULL";
+
+	return node->type == YAML_SCALAR_NODE &&
+	       node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
+	       (node->data.scalar.length == 0 ||
+		choice_find(nulls, (const char *)node->data.scalar.value) >= 0);
+}
+
+static const char *kind_of(const yaml_node_t *node)
+{
+	switch (node->type) {
+	case YAML_SEQUENCE_NODE: return "a list";
+	case YAML_MAPPING_NODE: return "a mapping";
+	default: return is_null(node) ? "empty" : "a single value";
+	}
+}
+
+static void refuse_kind(struct reader *reader, const struct conf_key *key, const yaml_node_t *node,
+			bool element)
+{
+	char expected[EXPECTED_MAX];
+
+	if (element)
+		value_expected(key, expected, sizeof(expected));
+	else
+		conf_key_expected(key, expected, sizeof(expected));
+	reader_error(reader, place_of(node), "%s%s is %s, expected %s",
+		     element ? "an element of " : "", conf_key_name(key), kind_of(node), expected);
+}
+
+/* --- values --- */
+
+/* Reads what is in the node, and stores the default where it is wrong, so that checks of one value
+ * against another do not report the same mistake once more. */
+static void read_scalar(struct reader *reader, const struct conf_key *key, const yaml_node_t *node,
+			void *at)
+{
+	const char *text = (const char *)node->data.scalar.value;
+	size_t length = node->data.scalar.length;
+	char expected[EXPECTED_MAX];
+	const char *wrong;
+
+	if (node->type != YAML_SCALAR_NODE || is_null(node)) {
+		refuse_kind(reader, key, node, key->list);
+		return;
+	}
+	if (strlen(text) != length)
+		wrong = "holds a zero byte";
+	else
+		wrong = value_parse(key, text, reader->arena, at);
+	if (!wrong) {
+		if (at)
+			mark(reader, at, node);
+		return;
+	}
+	reader_error(reader, place_of(node), "%s %s %s, expected %s", conf_key_name(key),
+		     quote(text, length).text, wrong,
+		     value_expected(key, expected, sizeof(expected)));
+	if (key->fallback && !key->list)
+		value_parse(key, key->fallback, reader->arena, at);
+}
+
+static void read_map(struct reader *reader, const struct conf_key *parent, const yaml_node_t *node,
+		     char *target);
+
+static size_t item_count(const yaml_node_t *list)
+{
+	return (size_t)(list->data.sequence.items.top - list->data.sequence.items.start);
+}
+
+static const yaml_node_t *item(const struct reader *reader, const yaml_node_t *list, size_t i)
+{
+	return yaml_document_get_node(reader->document, list->data.sequence.items.start[i]);
+}
+
+/* Where only one list works, it is that of the values in `works`, in any order. */
+static void read_fixed_list(struct reader *reader, const struct conf_key *key,
+			    const yaml_node_t *node)
+{
+	size_t count = item_count(node);
+	uint32_t wanted = 0, got = 0;
+	char expected[EXPECTED_MAX];
+	bool strange = false;
+
+	for (const char *at = key->works; at && strcmp(key->works, "[]") != 0;
+	     at = strchr(at + 1, '|'))
+		wanted = wanted << 1 | 1;
+	for (size_t i = 0; i < count; i++) {
+		const yaml_node_t *one = item(reader, node, i);
+		int place = -1;
+
+		if (one->type == YAML_SCALAR_NODE)
+			place = choice_find(key->works, (const char *)one->data.scalar.value);
+		if (place < 0)
+			strange = true;
+		else
+			got |= 1U << place;
+	}
+	if (strange || got != wanted)
+		reader_error(reader, place_of(node), "this %s list does not work yet, expected %s",
+			     conf_key_name(key),
+			     conf_key_expected(key, expected, sizeof(expected)));
+}
+
+static void read_items(struct reader *reader, const struct conf_key *key, const yaml_node_t *node,
+		       char *target)
+{
+	size_t count = item_count(node);
+	char *array = arena_array(reader->arena, count, key->width);
+
+	for (size_t i = 0; i < count && !reader->cut; i++) {
+		const yaml_node_t *one = item(reader, node, i);
+		char *element = array + i * key->width;
+		struct conf_place place = place_of(one);
+
+		if (key->type != CONF_TYPE_MAP) {
+			read_scalar(reader, key, one, element);
+		} else {
+			memcpy(element + key->place_offset, &place, sizeof(place));
+			read_map(reader, key, one, element);
+		}
+	}
+	memcpy(target + key->offset, &array, sizeof(array));
+	memcpy(target + key->count_offset, &count, sizeof(count));
+	mark(reader, target + key->offset, node);
+}
+
+static void read_list(struct reader *reader, const struct conf_key *key, const yaml_node_t *node,
+		      char *target)
+{
+	char expected[EXPECTED_MAX];
+	size_t count;
+
+	if (node->type != YAML_SEQUENCE_NODE) {
+		refuse_kind(reader, key, node, false);
+		return;
+	}
+	count = item_count(node);
+	if (!visit(reader, node, count))
+		return;
+	if (!key->width) {
+		read_fixed_list(reader, key, node);
+	} else if (count < key->min || count > key->max) {
+		reader_error(reader, place_of(node), "%s has %zu elements, expected %s",
+			     conf_key_name(key), count,
+			     conf_key_expected(key, expected, sizeof(expected)));
+	} else {
+		read_items(reader, key, node, target);
+	}
+}
+
+/* `node` is NULL where the key is absent. */
+static void read_value(struct reader *reader, const struct conf_key *key, const yaml_node_t *node,
+		       char *target)
+{
+	void *at = key->width ? target + key->offset : NULL;
+
+	if (node && !visit(reader, node, 1))
+		return;
+	if (!node && key->type == CONF_TYPE_MAP && !key->list)
+		read_map(reader, key, NULL, target);
+	else if (!node && at && key->fallback)
+		value_parse(key, key->fallback, reader->arena, at);
+	else if (!node)
+		return;
+	else if (key->list)
+		read_list(reader, key, node, target);
+	else if (key->type == CONF_TYPE_MAP)
+		read_map(reader, key, node, target);
+	else
+		read_scalar(reader, key, node, at);
+}
+
+/* --- keys --- */
+
+/* The number of letters to add, drop, change or swap with their neighbour (optimal string
+ * alignment). Words are cut to NAMED_MAX letters. */
+static size_t distance(const char *a, const char *b)
+{
+	size_t rows[3][NAMED_MAX + 1];
+	size_t *before = rows[0], *last = rows[1], *now = rows[2];
+	size_t length_a = strnlen(a, NAMED_MAX), length_b = strnlen(b, NAMED_MAX);
+
+	for (size_t j = 0; j <= length_b; j++)
+		last[j] = j;
+	for (size_t i = 1; i <= length_a; i++) {
+		size_t *spare = before;
+
+		now[0] = i;
+		for (size_t j = 1; j <= length_b; j++) {
+			size_t best = last[j - 1] + (a[i - 1] != b[j - 1]);
+
+			best = last[j] + 1 < best ? last[j] + 1 : best;
+			best = now[j - 1] + 1 < best ? now[j - 1] + 1 : best;
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+			    before[j - 2] + 1 < best)
+				best = before[j - 2] + 1;
+			now[j] = best;
+		}
+		before = last;
+		last = now;
+		now = spare;
+	}
+	return last[length_b];
+}
+
+/* The known key that `text` may have been meant to be, or NULL. */
+static const char *nearest(const struct reader *reader, const struct conf_key *parent,
+			   const char *text)
+{
+	size_t count, best = 3;
+	const struct conf_key *keys = conf_keys(&count);
+	const char *found = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		const char *name = conf_key_name(&keys[i]);
+		size_t letters = strlen(name), far;
+
+		if (!conf_key_is_in(&keys[i], parent, reader->file))
+			continue;
+		far = distance(text, name);
+		/* In a short word two changes make any other word. */
+		if (far < best && far * 2 < letters) {
+			best = far;
+			found = name;
+		}
+	}
+	return found;
+}
+
+static void list_keys(const struct reader *reader, const struct conf_key *parent, char *text,
+		      size_t size)
+{
+	size_t count, used = 0;
+	const struct conf_key *keys = conf_keys(&count);
+
+	*text = '\0';
+	for (size_t i = 0; i < count && used < size; i++) {
+		if (conf_key_is_in(&keys[i], parent, reader->file) && conf_key_works(&keys[i]))
+			used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "",
+						 conf_key_name(&keys[i]));
+	}
+}
+
+static void refuse_key(struct reader *reader, const struct conf_key *parent,
+		       const yaml_node_t *node)
+{
+	const char *text, *near;
+	char known[ERR_TEXT_MAX];
+	struct quoted quoted;
+
+	if (node->type != YAML_SCALAR_NODE) {
+		reader_error(reader, place_of(node), "a key is %s, expected a name", kind_of(node));
+		return;
+	}
+	text = (const char *)node->data.scalar.value;
+	if (strcmp(text, "<<") == 0) {
+		reader_error(reader, place_of(node),
+			     "merge keys are not taken, expected each key written out");
+		return;
+	}
+	quoted = quote(text, node->data.scalar.length);
+	near = nearest(reader, parent, text);
+	list_keys(reader, parent, known, sizeof(known));
+	if (near)
+		reader_error(reader, place_of(node),
+			     "unknown key %s (did you mean %s?), expected one of %s", quoted.text,
+			     near, known);
+	else
+		reader_error(reader, place_of(node), "unknown key %s, expected one of %s",
+			     quoted.text, known);
+}
+
+/* The number of the row that a key names, or -1. */
+static int find_row(const struct reader *reader, const struct conf_key *parent,
+		    const yaml_node_t *node)
+{
+	size_t count;
+	const struct conf_key *keys = conf_keys(&count);
+	const char *text = (const char *)node->data.scalar.value;
+
+	if (node->type != YAML_SCALAR_NODE || strlen(text) != node->data.scalar.length)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(conf_key_name(&keys[i]), text) == 0 &&
+		    conf_key_is_in(&keys[i], parent, reader->file))
+			return (int)i;
+	}
+	return -1;
+}
+
+struct found {
+	const yaml_node_t *key;
+	const yaml_node_t *value;
+};
+
+/* Sorts a mapping's pairs by row, and refuses what has none or comes twice. */
+static void find_keys(struct reader *reader, const struct conf_key *parent, const yaml_node_t *node,
+		      struct found *found)
+{
+	const yaml_node_pair_t *pairs = node->data.mapping.pairs.start;
+	size_t count = (size_t)(node->data.mapping.pairs.top - pairs);
+
+	for (size_t i = 0; i < count && visit(reader, node, 1); i++) {
+		const yaml_node_t *key = yaml_document_get_node(reader->document, pairs[i].key);
+		int row = find_row(reader, parent, key);
+
+		if (row < 0) {
+			refuse_key(reader, parent, key);
+		} else if (found[row].key) {
+			struct conf_place first = place_of(found[row].key);
+
+			reader_error(reader, place_of(key),
+				     "%s is given twice, first in line %d, expected once",
+				     (const char *)key->data.scalar.value, first.line);
+		} else {
+			found[row].key = key;
+			found[row].value = yaml_document_get_node(reader->document, pairs[i].value);
+		}
+	}
+}
+
+static void refuse_missing(struct reader *reader, const struct conf_key *parent,
+			   const struct conf_key *key, const yaml_node_t *node)
+{
+	char expected[EXPECTED_MAX];
+
+	conf_key_expected(key, expected, sizeof(expected));
+	if (parent)
+		reader_error(reader, place_of(node), "%s is missing in %s%s, expected %s",
+			     conf_key_name(key), parent->list ? "an element of " : "",
+			     conf_key_name(parent), expected);
+	else
+		reader_error(reader, place_of(node), "%s is missing, expected %s",
+			     conf_key_name(key), expected);
+}
+
+/* `parent` NULL: the outermost mapping. `node` NULL: it is absent, all keys get their defaults. */
+static void read_map(struct reader *reader, const struct conf_key *parent, const yaml_node_t *node,
+		     char *target)
+{
+	size_t count;
+	const struct conf_key *keys = conf_keys(&count);
+	struct found found[CONF_KEYS_MAX] = {0};
+
+	if (node && node->type != YAML_MAPPING_NODE) {
+		if (parent)
+			refuse_kind(reader, parent, node, parent->list);
+		else
+			reader_error(reader, place_of(node), "the file is %s, expected a mapping",
+				     kind_of(node));
+		return;
+	}
+	if (node)
+		find_keys(reader, parent, node, found);
+	for (size_t i = 0; i < count; i++) {
+		const struct conf_key *key = &keys[i];
+
+		if (reader->cut || !conf_key_is_in(key, parent, reader->file))
+			continue;
+		if (found[i].key && !conf_key_works(key))
+			reader_error(reader, place_of(found[i].key),
+				     "%s does not work yet, expected it to be left out",
+				     conf_key_name(key));
+		else if (node && !found[i].key && key->required)
+			refuse_missing(reader, parent, key, node);
+		else if (conf_key_works(key))
+			read_value(reader, key, found[i].value, target);
+	}
+}
+
+void reader_read(struct reader *reader, void *root)
+{
+	read_map(reader, NULL, yaml_document_get_root_node(reader->document), root);
+	qsort(reader->marks, reader->mark_count, sizeof(*reader->marks), compare_marks);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The text as libyaml's document tree, after everything in it that could be unbounded or that has
+ * no meaning here was refused. */
+#include <errno.h>
+#include <string.h>
+
+#include "conf/room.h"
+
+struct cursor {
+	const unsigned char *at;
+	const unsigned char *end;
+	int line, column; /* from 1 */
+};
+
+/* Decodes a character (RFC 3629: no overlong forms, no surrogates); returns its bytes or 0. */
+static int decode(const struct cursor *cursor, uint32_t *ret)
+{
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	const unsigned char *at = cursor->at;
+	int length = at[0] < 0x80             ? 1
+		     : (at[0] & 0xe0) == 0xc0 ? 2
+		     : (at[0] & 0xf0) == 0xe0 ? 3
+		     : (at[0] & 0xf8) == 0xf0 ? 4
+					      : 0;
+	uint32_t code = length > 1 ? at[0] & (0x7fU >> length) : at[0];
+
+	if (length == 0 || length > cursor->end - at)
+		return 0;
+	for (int i = 1; i < length; i++) {
+		if ((at[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (at[i] & 0x3f);
+	}
+	if (code < least[length] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
+		return 0;
+	*ret = code;
+	return length;
+}
+
+/* YAML 1.1 section 5.1. */
+static bool printable(uint32_t code)
+{
+	return code == '\t' || code == '\n' || code == '\r' || (code >= 0x20 && code <= 0x7e) ||
+	       code == 0x85 || (code >= 0xa0 && code != 0xfffe && code != 0xffff);
+}
+
+/* libyaml would refuse these too, but not say where. */
+static int check_text(const char *text, size_t length, struct err_list *errors)
+{
+	struct cursor cursor = {.at = (const unsigned char *)text, .line = 1, .column = 1};
+
+	cursor.end = cursor.at + length;
+	while (cursor.at < cursor.end) {
+		uint32_t code = 0;
+		int bytes = decode(&cursor, &code);
+
+		if (bytes == 0 || !printable(code)) {
+			const char *what = bytes ? "a control character" : "not UTF-8";
+
+			err_list_add(errors, cursor.line, cursor.column,
+				     "byte 0x%02x here is %s, expected printable UTF-8 text",
+				     *cursor.at, what);
+			return -EINVAL;
+		}
+		cursor.at += bytes;
+		cursor.column++;
+		if (code == '\n' ||
+		    (code == '\r' && (cursor.at == cursor.end || *cursor.at != '\n'))) {
+			cursor.line++;
+			cursor.column = 1;
+		}
+	}
+	return 0;
+}
+
+static int refuse(struct err_list *errors, yaml_mark_t mark, const char *text)
+{
+	err_list_add(errors, (int)mark.line + 1, (int)mark.column + 1, "%s", text);
+	return -EINVAL;
+}
+
+static int refuse_syntax(struct err_list *errors, const yaml_parser_t *parser)
+{
+	const char *problem = parser->problem ? parser->problem : "it cannot be read";
+	yaml_mark_t mark = parser->problem_mark;
+
+	if (parser->error == YAML_MEMORY_ERROR)
+		problem = "out of memory";
+	if (parser->context)
+		err_list_add(errors, (int)mark.line + 1, (int)mark.column + 1,
+			     "%s %s, expected valid YAML", problem, parser->context);
+	else
+		err_list_add(errors, (int)mark.line + 1, (int)mark.column + 1,
+			     "%s, expected valid YAML", problem);
+	return -EINVAL;
+}
+
+struct scan {
+	struct err_list *errors;
+	size_t documents, nodes, anchors;
+	int depth;
+};
+
+static int scan_node(struct scan *scan, yaml_mark_t mark, const yaml_char_t *anchor,
+		     const yaml_char_t *tag)
+{
+	if (++scan->nodes > TREE_NODES_MAX)
+		return refuse(scan->errors, mark,
+			      "too many values in this file, expected 1048576 at most");
+	if (anchor && ++scan->anchors > TREE_ANCHORS_MAX)
+		return refuse(scan->errors, mark, "too many anchors, expected 128 at most");
+	if (tag)
+		return refuse(scan->errors, mark,
+			      "a tag has no meaning here, expected a bare value");
+	return 0;
+}
+
+static int scan_open(struct scan *scan, yaml_mark_t mark)
+{
+	if (++scan->depth > TREE_DEPTH_MAX)
+		return refuse(scan->errors, mark,
+			      "nested too deep, expected 16 levels of lists and mappings at most");
+	return 0;
+}
+
+static int scan_event(struct scan *scan, const yaml_event_t *event)
+{
+	yaml_mark_t mark = event->start_mark;
+	int code;
+
+	switch (event->type) {
+	case YAML_DOCUMENT_START_EVENT:
+		if (++scan->documents > 1)
+			return refuse(scan->errors, mark,
+				      "a second document begins here, expected one in the file");
+		return 0;
+	case YAML_ALIAS_EVENT: return scan_node(scan, mark, NULL, NULL);
+	case YAML_SCALAR_EVENT:
+		return scan_node(scan, mark, event->data.scalar.anchor, event->data.scalar.tag);
+	case YAML_SEQUENCE_START_EVENT:
+		code = scan_node(scan, mark, event->data.sequence_start.anchor,
+				 event->data.sequence_start.tag);
+		return code ? code : scan_open(scan, mark);
+	case YAML_MAPPING_START_EVENT:
+		code = scan_node(scan, mark, event->data.mapping_start.anchor,
+				 event->data.mapping_start.tag);
+		return code ? code : scan_open(scan, mark);
+	case YAML_SEQUENCE_END_EVENT:
+	case YAML_MAPPING_END_EVENT: scan->depth--; return 0;
+	default: return 0;
+	}
+}
+
+static void start(yaml_parser_t *parser, const char *text, size_t length)
+{
+	yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING);
+	yaml_parser_set_input_string(parser, (const unsigned char *)text, length);
+}
+
+/* A first pass over the events, which take no memory: the tree is built only of what is bounded. */
+static int scan_text(const char *text, size_t length, struct err_list *errors)
+{
+	struct scan scan = {.errors = errors};
+	yaml_parser_t parser;
+	bool ended = false;
+	int code = 0;
+
+	if (!yaml_parser_initialize(&parser))
+		return refuse(errors, (yaml_mark_t){0}, "out of memory");
+	start(&parser, text, length);
+	while (!code && !ended) {
+		yaml_event_t event;
+
+		if (!yaml_parser_parse(&parser, &event)) {
+			code = refuse_syntax(errors, &parser);
+			break;
+		}
+		ended = event.type == YAML_STREAM_END_EVENT;
+		code = scan_event(&scan, &event);
+		yaml_event_delete(&event);
+	}
+	yaml_parser_delete(&parser);
+	if (!code && scan.documents == 0)
+		return refuse(errors, (yaml_mark_t){0}, "the file is empty, expected a mapping");
+	return code;
+}
+
+int tree_load(const char *text, size_t length, yaml_document_t *ret, struct err_list *errors)
+{
+	yaml_parser_t parser;
+	int code = 0;
+
+	if (length > CONF_FILE_MAX)
+		return refuse(errors, (yaml_mark_t){0},
+			      "the file is too large, expected 16 MiB at most");
+	if (check_text(text, length, errors) || scan_text(text, length, errors))
+		return -EINVAL;
+	if (!yaml_parser_initialize(&parser))
+		return refuse(errors, (yaml_mark_t){0}, "out of memory");
+	start(&parser, text, length);
+	if (!yaml_parser_load(&parser, ret)) {
+		code = refuse_syntax(errors, &parser);
+	} else if (!yaml_document_get_root_node(ret)) {
+		yaml_document_delete(ret);
+		code = refuse(errors, (yaml_mark_t){0}, "the file is empty, expected a mapping");
+	}
+	yaml_parser_delete(&parser);
+	return code;
+}
