@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* weir check: says whether a file is right, and every mistake in it; prints what its keys are. */
+#include <getopt.h>
+#include <jansson.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conf/conf.h"
+#include "conf/schema.h"
+#include "dp/abi.h"
+#include "hash/maglev.h"
+#include "weir/command.h"
+
+/* What the configuration allows, the tables hold. */
+_Static_assert(CONF_VIPS_MAX == (int)ABI_VIPS_USED, "VIPs");
+_Static_assert(CONF_VIP_LISTENS_MAX == (int)ABI_VIP_LISTENS, "listens of a VIP");
+_Static_assert(CONF_SERVICES_MAX == (int)ABI_SERVICES - 1, "services, less the one for none");
+_Static_assert(CONF_BACKENDS_MAX == (int)ABI_BACKENDS - 1, "backends, less the one for none");
+_Static_assert(CONF_SLOTS_MAX == (int)ABI_SLOTS, "slots");
+_Static_assert(CONF_FLOWS_MIN == (int)ABI_FLOWS_MIN, "flows at least");
+_Static_assert(CONF_FLOWS_MAX == (int)ABI_FLOWS_MAX, "flows at most");
+
+enum { NAMES_SHOWN = 8 };
+
+struct options {
+	const char *path;
+	bool json, agent, schema, keys, mdoc, help;
+};
+
+static const char *const xdp_names[] = {"native", "generic", "auto"};
+static const char *const state_names[] = {"active", "drain", "maint"};
+static const char *const tracking_names[] = {"always", "none"};
+
+static const char usage[] =
+	"usage: weir check [--agent] [--json] FILE\n"
+	"       weir check --keys[=mdoc] | --schema [--agent]\n"
+	"\n"
+	"Says whether a services file or an agent's file is right; \"-\" is standard input.\n"
+	"Every mistake is listed as FILE:LINE:COLUMN: what is wrong, what was expected.\n"
+	"\n"
+	"  --agent        take it as an agent's file (else the key `agent` in it decides)\n"
+	"  --json         print the result as JSON\n"
+	"  --keys[=mdoc]  print all keys with ranges and defaults, as text or as mdoc\n"
+	"  --schema       print a JSON schema of what works now\n"
+	"  --help         print this\n";
+
+/* --- what a right file says --- */
+
+static const char *proto_name(uint8_t proto)
+{
+	return proto == IPPROTO_TCP ? "tcp" : "udp";
+}
+
+static void print_pool(const struct conf_pool *pool)
+{
+	printf("pool %s: table of %u slots, ", pool->name, pool->table_size);
+	if (pool->check.type == CONF_CHECK_TCP)
+		printf("check tcp/%u, ", pool->check.port);
+	else
+		printf("no check, ");
+	printf("%zu backend%s:", pool->backend_count, pool->backend_count == 1 ? "" : "s");
+	for (size_t i = 0; i < pool->backend_count && i < NAMES_SHOWN; i++) {
+		const struct conf_backend *backend = &pool->backends[i];
+		char address[ADDR_TEXT_MAX];
+
+		printf("%s %s %s", i ? "," : "", backend->name,
+		       addr_format(&backend->address, address));
+		if (backend->state != CONF_STATE_ACTIVE)
+			printf(" (%s)", state_names[backend->state]);
+	}
+	if (pool->backend_count > NAMES_SHOWN)
+		printf(", and %zu more", pool->backend_count - NAMES_SHOWN);
+	putchar('\n');
+}
+
+static void print_service(const struct conf_service *service)
+{
+	printf("service %s: to pool %s by ipip, tracking %s, listens on", service->name,
+	       service->pool->name, tracking_names[service->tracking]);
+	for (size_t i = 0; i < service->listen_count; i++)
+		printf(" %s/%u", proto_name(service->listens[i].proto), service->listens[i].first);
+	printf(" of");
+	for (size_t i = 0; i < service->vip_count && i < NAMES_SHOWN; i++) {
+		char address[ADDR_TEXT_MAX];
+
+		printf("%s %s", i ? "," : "", addr_format(&service->vips[i], address));
+	}
+	if (service->vip_count > NAMES_SHOWN)
+		printf(", and %zu more", service->vip_count - NAMES_SHOWN);
+	putchar('\n');
+}
+
+static void print_interfaces(const char *const *interfaces, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		printf("%s%s", i ? ", " : "", interfaces[i]);
+}
+
+static void print_conf(const struct conf *conf, const char *path, const struct err_list *warnings)
+{
+	printf("node %s: ", conf->node.name);
+	print_interfaces(conf->node.interfaces, conf->node.interface_count);
+	printf("; xdp %s, %u flows\n", xdp_names[conf->node.xdp], conf->node.flows.entries);
+	for (size_t i = 0; i < conf->pool_count; i++)
+		print_pool(&conf->pools[i]);
+	for (size_t i = 0; i < conf->service_count; i++)
+		print_service(&conf->services[i]);
+	for (size_t i = 0; i < warnings->count; i++)
+		printf("warning: %s:%d:%d: %s\n", path, warnings->errors[i].line,
+		       warnings->errors[i].column, warnings->errors[i].text);
+	printf("%s is right: %zu pool%s, %zu service%s, %zu warning%s\n", path, conf->pool_count,
+	       conf->pool_count == 1 ? "" : "s", conf->service_count,
+	       conf->service_count == 1 ? "" : "s", warnings->count + warnings->dropped,
+	       warnings->count + warnings->dropped == 1 ? "" : "s");
+}
+
+static void print_agent(const struct conf_agent *agent, const char *path)
+{
+	printf("agent %s: ", agent->name);
+	print_interfaces(agent->interfaces, agent->interface_count);
+	printf("; xdp %s, %zu VIP%s, tunnels from", xdp_names[agent->xdp], agent->vip_count,
+	       agent->vip_count == 1 ? "" : "s");
+	for (size_t i = 0; i < agent->balancer_count && i < NAMES_SHOWN; i++) {
+		char text[ADDR_TEXT_MAX];
+
+		printf("%s %s", i ? "," : "", prefix_format(&agent->balancers[i], text));
+	}
+	if (agent->balancer_count > NAMES_SHOWN)
+		printf(", and %zu more", agent->balancer_count - NAMES_SHOWN);
+	printf("\n%s is right\n", path);
+}
+
+/* --- the same as JSON --- */
+
+static json_t *places_json(const struct err_list *list)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < list->count; i++)
+		json_array_append_new(
+			array, json_pack("{s:i, s:i, s:s}", "line", list->errors[i].line, "column",
+					 list->errors[i].column, "text", list->errors[i].text));
+	return array;
+}
+
+static json_t *strings_json(const char *const *strings, size_t count)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(array, json_string(strings[i]));
+	return array;
+}
+
+static json_t *addresses_json(const struct addr *addrs, size_t count)
+{
+	json_t *array = json_array();
+	char text[ADDR_TEXT_MAX];
+
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(array, json_string(addr_format(&addrs[i], text)));
+	return array;
+}
+
+static json_t *pool_json(const struct conf_pool *pool)
+{
+	json_t *backends = json_array();
+	json_t *object = json_pack(
+		"{s:s, s:i, s:s, s:o}", "name", pool->name, "table_size", (int)pool->table_size,
+		"check", pool->check.type == CONF_CHECK_TCP ? "tcp" : "none", "backends", backends);
+
+	if (pool->check.type == CONF_CHECK_TCP)
+		json_object_set_new(object, "check_port", json_integer(pool->check.port));
+	for (size_t i = 0; i < pool->backend_count; i++) {
+		const struct conf_backend *backend = &pool->backends[i];
+		char address[ADDR_TEXT_MAX];
+
+		json_array_append_new(backends,
+				      json_pack("{s:s, s:s, s:i, s:s}", "name", backend->name,
+						"address", addr_format(&backend->address, address),
+						"weight", (int)backend->weight, "state",
+						state_names[backend->state]));
+	}
+	return object;
+}
+
+static json_t *service_json(const struct conf_service *service)
+{
+	json_t *listens = json_array();
+
+	for (size_t i = 0; i < service->listen_count; i++)
+		json_array_append_new(listens,
+				      json_sprintf("%s/%u", proto_name(service->listens[i].proto),
+						   service->listens[i].first));
+	return json_pack("{s:s, s:o, s:o, s:s}", "name", service->name, "vips",
+			 addresses_json(service->vips, service->vip_count), "listen", listens,
+			 "pool", service->pool->name);
+}
+
+static json_t *conf_json(const struct conf *conf, const struct err_list *warnings)
+{
+	json_t *pools = json_array(), *services = json_array();
+
+	for (size_t i = 0; i < conf->pool_count; i++)
+		json_array_append_new(pools, pool_json(&conf->pools[i]));
+	for (size_t i = 0; i < conf->service_count; i++)
+		json_array_append_new(services, service_json(&conf->services[i]));
+	return json_pack("{s:b, s:[], s:i, s:{s:s, s:o, s:s}, s:o, s:o, s:o}", "ok", 1, "errors",
+			 "dropped", 0, "node", "name", conf->node.name, "interfaces",
+			 strings_json(conf->node.interfaces, conf->node.interface_count), "xdp",
+			 xdp_names[conf->node.xdp], "pools", pools, "services", services,
+			 "warnings", places_json(warnings));
+}
+
+static json_t *agent_json(const struct conf_agent *agent)
+{
+	return json_pack("{s:b, s:[], s:i, s:{s:s, s:o, s:o}, s:[]}", "ok", 1, "errors", "dropped",
+			 0, "agent", "name", agent->name, "interfaces",
+			 strings_json(agent->interfaces, agent->interface_count), "vips",
+			 addresses_json(agent->vips, agent->vip_count), "warnings");
+}
+
+static int put_json(json_t *value)
+{
+	if (!value || json_dumpf(value, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER) != 0)
+		return command_fail("check", "out of memory");
+	putchar('\n');
+	json_decref(value);
+	return EXIT_OK;
+}
+
+/* --- the JSON schema --- */
+
+static json_t *choices_json(const char *choices)
+{
+	json_t *array = json_array();
+
+	for (const char *at = choices; *at;) {
+		size_t length = strcspn(at, "|");
+
+		json_array_append_new(array, json_stringn(at, length));
+		at += length + (at[length] == '|');
+	}
+	return array;
+}
+
+static json_t *table_sizes_json(void)
+{
+	json_t *array = json_pack("[s]", "auto");
+
+	for (const uint32_t *at = maglev_sizes(); *at; at++)
+		json_array_append_new(array, json_integer(*at));
+	return json_pack("{s:o}", "enum", array);
+}
+
+static json_t *integer_json(uint64_t min, uint64_t max)
+{
+	return json_pack("{s:s, s:I, s:I}", "type", "integer", "minimum", (json_int_t)min,
+			 "maximum", (json_int_t)max);
+}
+
+/* A value, or an element of a list. Names may look like numbers to a reader of YAML. */
+static json_t *value_schema(const struct conf_key *key)
+{
+	switch (key->type) {
+	case CONF_TYPE_CHOICE:
+		return json_pack("{s:o}", "enum",
+				 choices_json(key->works ? key->works : key->choices));
+	case CONF_TYPE_BOOL: return json_pack("{s:b}", "const", 0);
+	case CONF_TYPE_NUMBER: return integer_json(key->min, key->max);
+	case CONF_TYPE_MTU:
+		return json_pack("{s:[{s:i}, o]}", "anyOf", "const", 0,
+				 integer_json(key->min, key->max));
+	case CONF_TYPE_COUNT:
+		return json_pack("{s:[o, {s:s, s:s}]}", "anyOf", integer_json(key->min, key->max),
+				 "type", "string", "pattern", "^[0-9]+(k|M|G|Ki|Mi|Gi)?$");
+	case CONF_TYPE_DURATION:
+		return json_pack("{s:s, s:s}", "type", "string", "pattern", "^[0-9]+(ms|s|m|h)$");
+	case CONF_TYPE_LISTEN:
+		return json_pack("{s:s, s:s}", "type", "string", "pattern",
+				 "^(tcp|udp)/[1-9][0-9]{0,4}$");
+	case CONF_TYPE_TABLE_SIZE: return table_sizes_json();
+	case CONF_TYPE_NAME:
+	case CONF_TYPE_POOL:
+		return json_pack("{s:[s, s], s:s}", "type", "string", "number", "pattern",
+				 "^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$");
+	case CONF_TYPE_TEXT: return json_pack("{s:[s, s]}", "type", "string", "number");
+	default: return json_pack("{s:s}", "type", "string");
+	}
+}
+
+static json_t *map_schema(const struct conf_key *parent, enum conf_file file);
+
+static json_t *list_schema(const struct conf_key *key)
+{
+	json_t *items, *list;
+
+	if (key->works && strcmp(key->works, "[]") == 0)
+		return json_pack("{s:s, s:i}", "type", "array", "maxItems", 0);
+	if (key->works)
+		items = json_pack("{s:o}", "enum", choices_json(key->works));
+	else if (key->type == CONF_TYPE_MAP)
+		items = map_schema(key, key->file);
+	else
+		items = value_schema(key);
+	list = json_pack("{s:s, s:o, s:I}", "type", "array", "items", items, "minItems",
+			 (json_int_t)key->min);
+	if (key->max)
+		json_object_set_new(list, "maxItems", json_integer((json_int_t)key->max));
+	return list;
+}
+
+static json_t *key_schema(const struct conf_key *key)
+{
+	json_t *schema = key->list                    ? list_schema(key)
+			 : key->type == CONF_TYPE_MAP ? map_schema(key, key->file)
+						      : value_schema(key);
+
+	json_object_set_new(schema, "description", json_string(key->help));
+	if (key->fallback && !key->list && key->type != CONF_TYPE_BOOL)
+		json_object_set_new(schema, "default",
+				    key->type == CONF_TYPE_NUMBER || key->type == CONF_TYPE_MTU
+					    ? json_integer(atoll(key->fallback))
+					    : json_string(key->fallback));
+	return schema;
+}
+
+static json_t *map_schema(const struct conf_key *parent, enum conf_file file)
+{
+	json_t *properties = json_object(), *required = json_array();
+	size_t count;
+	const struct conf_key *keys = conf_keys(&count);
+
+	for (size_t i = 0; i < count; i++) {
+		const char *name = conf_key_name(&keys[i]);
+
+		if (!conf_key_is_in(&keys[i], parent, file) || !conf_key_works(&keys[i]))
+			continue;
+		json_object_set_new(properties, name, key_schema(&keys[i]));
+		if (keys[i].required)
+			json_array_append_new(required, json_string(name));
+	}
+	return json_pack("{s:s, s:o, s:o, s:b}", "type", "object", "properties", properties,
+			 "required", required, "additionalProperties", 0);
+}
+
+static int print_schema(enum conf_file file)
+{
+	json_t *schema = map_schema(NULL, file);
+
+	json_object_set_new(schema, "$schema",
+			    json_string("https://json-schema.org/draft/2020-12/schema"));
+	return put_json(schema);
+}
+
+/* --- the command --- */
+
+static int print_keys(bool mdoc)
+{
+	char *text = conf_keys_manual(mdoc);
+
+	if (!text)
+		return command_fail("check", "out of memory");
+	fputs(text, stdout);
+	free(text);
+	return EXIT_OK;
+}
+
+static int report_errors(const struct options *options, const struct err_list *errors)
+{
+	if (options->json) {
+		put_json(json_pack("{s:b, s:o, s:I}", "ok", 0, "errors", places_json(errors),
+				   "dropped", (json_int_t)errors->dropped));
+		return EXIT_NO;
+	}
+	for (size_t i = 0; i < errors->count; i++) {
+		const struct err *err = &errors->errors[i];
+
+		if (err->line)
+			fprintf(stderr, "%s:%d:%d: %s\n", options->path, err->line, err->column,
+				err->text);
+		else
+			fprintf(stderr, "weir check: %s\n", err->text);
+	}
+	if (errors->dropped)
+		fprintf(stderr, "%s: and %zu more errors\n", options->path, errors->dropped);
+	return EXIT_NO;
+}
+
+static int check_conf(const struct options *options, const char *text, size_t length,
+		      struct err_list *errors)
+{
+	struct err_list warnings = {0};
+	struct conf *conf;
+	int status = EXIT_OK;
+
+	if (conf_parse(text, length, &conf, errors))
+		return report_errors(options, errors);
+	conf_warnings(conf, &warnings);
+	if (options->json)
+		status = put_json(conf_json(conf, &warnings));
+	else
+		print_conf(conf, options->path, &warnings);
+	err_list_fini(&warnings);
+	conf_free(conf);
+	return status;
+}
+
+static int check_agent(const struct options *options, const char *text, size_t length,
+		       struct err_list *errors)
+{
+	struct conf_agent *agent;
+	int status = EXIT_OK;
+
+	if (conf_agent_parse(text, length, &agent, errors))
+		return report_errors(options, errors);
+	if (options->json)
+		status = put_json(agent_json(agent));
+	else
+		print_agent(agent, options->path);
+	conf_agent_free(agent);
+	return status;
+}
+
+static int check_file(const struct options *options)
+{
+	struct err_list errors = {0};
+	struct err err;
+	size_t length;
+	char *text;
+	int status;
+
+	if (conf_read(options->path, &text, &length, &err)) {
+		err_list_add(&errors, 0, 0, "%s", err.text);
+		status = report_errors(options, &errors);
+	} else if (options->agent || conf_is_agent(text, length)) {
+		status = check_agent(options, text, length, &errors);
+	} else {
+		status = check_conf(options, text, length, &errors);
+	}
+	err_list_fini(&errors);
+	free(text);
+	return status;
+}
+
+/* EXIT_OK and the options, or EXIT_USAGE. */
+static int parse_options(int argc, char **argv, struct options *ret)
+{
+	static const struct option known[] = {
+		{"agent", no_argument, NULL, 'a'},  {"json", no_argument, NULL, 'j'},
+		{"schema", no_argument, NULL, 's'}, {"keys", optional_argument, NULL, 'k'},
+		{"help", no_argument, NULL, 'h'},   {0},
+	};
+	int option;
+
+	optind = 0;
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, ":h", known, NULL)) != -1) {
+		switch (option) {
+		case 'a': ret->agent = true; break;
+		case 'j': ret->json = true; break;
+		case 's': ret->schema = true; break;
+		case 'k':
+			ret->keys = true;
+			ret->mdoc = optarg && strcmp(optarg, "mdoc") == 0;
+			if (optarg && !ret->mdoc && strcmp(optarg, "text") != 0)
+				return command_usage_error("check", "--keys is text or mdoc");
+			break;
+		case 'h': ret->help = true; break;
+		default: return command_usage_error("check", "unknown option %s", argv[optind - 1]);
+		}
+	}
+	if (ret->help || ret->schema || ret->keys)
+		return optind == argc ? EXIT_OK
+				      : command_usage_error("check", "no FILE is wanted here");
+	if (argc - optind != 1)
+		return command_usage_error("check", "one FILE is wanted");
+	ret->path = argv[optind];
+	return EXIT_OK;
+}
+
+int command_check(int argc, char **argv)
+{
+	struct options options = {0};
+
+	if (parse_options(argc, argv, &options))
+		return EXIT_USAGE;
+	if (options.help) {
+		fputs(usage, stdout);
+		return EXIT_OK;
+	}
+	if (options.keys)
+		return print_keys(options.mdoc);
+	if (options.schema)
+		return print_schema(options.agent ? CONF_FILE_AGENT : CONF_FILE_NODE);
+	return check_file(&options);
+}
