@@ -78,16 +78,7 @@ static struct conf *load(const char *path)
 	struct conf *conf = NULL;
 
 	conf_load(path, &conf, &errors);
-	for (size_t i = 0; i < errors.count; i++) {
-		const struct err *err = &errors.errors[i];
-
-		if (err->line)
-			fprintf(stderr, "%s:%d:%d: %s\n", path, err->line, err->column, err->text);
-		else
-			fprintf(stderr, "%s: %s\n", path, err->text);
-	}
-	if (errors.dropped)
-		fprintf(stderr, "%s: and %zu more\n", path, errors.dropped);
+	command_print_errors(path, &errors);
 	err_list_fini(&errors);
 	return conf;
 }
