@@ -33,7 +33,7 @@
 
 enum { STEPS = 24, RINGS = 8 };
 
-#define PENDING (HASH_NOBODY - 1) /* in an answer: left to the rings */
+#define PENDING (HASH_NOBODY - 1) /* what a walk finds that finds nobody */
 
 /*
  * Factors for the sizes of Maglev tables. Of those whose first four powers, as fractions of the
@@ -68,15 +68,17 @@ struct overlay {
 	uint32_t room[];      /* for all of these */
 };
 
-/* The state that is being applied. */
+/* The state that is being applied, and what is not answered yet. */
 struct state {
 	const struct overlay *overlay;
+	const bool *was;
 	const bool *usable;
-	uint32_t *owners;
-	uint32_t *others;
-	uint32_t rings;   /* a bit for each ring that has pending answers */
+	overlay_answer *answer;
+	void *arg;
 	uint32_t serving; /* usable members that own slots */
 	uint32_t only;    /* one of them */
+	uint32_t rings;   /* a bit for each ring that has to answer a slot */
+	uint64_t pending[MAGLEV_SIZE_MAX / 64 + 1]; /* a bit for each such slot */
 };
 
 /* Every bit of the result depends on every bit of the input (splitmix64's finisher). */
@@ -148,6 +150,14 @@ static uint32_t choose_factor(uint32_t places)
 	return coprime((uint32_t)(places * 0.618), places);
 }
 
+static void tell(const struct state *state, uint32_t slot, uint32_t owner, uint32_t borrowed)
+{
+	if (state->usable[owner])
+		state->answer(state->arg, slot, owner, borrowed);
+	else
+		state->answer(state->arg, slot, borrowed, owner);
+}
+
 /* Answers what is pending in one ring: two rounds backwards, the first to know what comes. */
 static void ask_ring(const struct state *state, uint32_t ring)
 {
@@ -159,24 +169,18 @@ static void ask_ring(const struct state *state, uint32_t ring)
 	for (uint32_t i = 0; i < 2 * size; i++) {
 		uint32_t owner = state->overlay->base[at];
 
-		if (owner != HASH_NOBODY) {
-			bool usable = state->usable[owner];
-			uint32_t *answer = (usable ? state->others : state->owners) + at;
-
-			if (i >= size && *answer == PENDING && ring_of(at) == ring)
-				*answer = next != owner ? next : then;
-			if (usable && next != owner) {
-				then = next;
-				next = owner;
-			}
+		if (i >= size && state->pending[at / 64] >> at % 64 & 1 && ring_of(at) == ring)
+			tell(state, at, owner, next != owner ? next : then);
+		if (owner != HASH_NOBODY && state->usable[owner] && next != owner) {
+			then = next;
+			next = owner;
 		}
 		at = at >= stride ? at - stride : at + size - stride;
 	}
 }
 
-static void answer(void *arg, uint32_t place)
+static void answer(struct state *state, uint32_t place)
 {
-	struct state *state = arg;
 	const struct overlay *overlay = state->overlay;
 	uint32_t owner = overlay->owner[place], slot = overlay->slot[place], member;
 
@@ -184,53 +188,39 @@ static void answer(void *arg, uint32_t place)
 		member = walk(overlay, place, state->usable);
 	else
 		member = owner != state->only ? state->only : HASH_NOBODY;
-	if (member == PENDING)
+	if (member == PENDING) {
 		state->rings |= 1U << ring_of(slot);
-	state->owners[slot] = state->usable[owner] ? owner : member;
-	state->others[slot] = state->usable[owner] ? member : owner;
+		state->pending[slot / 64] |= 1ULL << slot % 64;
+	} else {
+		tell(state, slot, owner, member);
+	}
 }
 
-static bool is_steady(const bool *was, const bool *usable, uint32_t member)
+static bool is_steady(const struct state *state, uint32_t member)
 {
-	return was && was[member] && usable[member];
+	return state->was && state->was[member] && state->usable[member];
 }
 
-/* Calls with every place whose answer may differ: those of each member that is not steady, and
- * of the others' those whose first candidate is such a member, or that have none. */
-static inline __attribute__((always_inline)) void each_touched(const struct overlay *overlay,
-							       const bool *was, const bool *usable,
-							       overlay_visit *visit, void *arg)
+/* The places of each member that is not steady, and of the others' places those whose first
+ * candidate is such a member, or that have none. */
+static void answer_touched(struct state *state)
 {
+	const struct overlay *overlay = state->overlay;
 	uint32_t members = overlay->members, end = 0;
 
-	if (was && memcmp(was, usable, members * sizeof(*was)) == 0)
-		return;
 	for (uint32_t member = 0; member <= members; member++) {
 		uint32_t begin = end;
 
 		end = overlay->second_end[member];
-		if (member < members && is_steady(was, usable, member))
+		if (member < members && is_steady(state, member))
 			continue;
 		for (uint32_t i = 0; member < members && i < overlay->length[member]; i++)
-			visit(arg, overlay->run[member] + i);
+			answer(state, overlay->run[member] + i);
 		for (uint32_t i = begin; i < end; i++) {
-			if (is_steady(was, usable, overlay->owner[overlay->second[i]]))
-				visit(arg, overlay->second[i]);
+			if (is_steady(state, overlay->owner[overlay->second[i]]))
+				answer(state, overlay->second[i]);
 		}
 	}
-}
-
-struct relay {
-	const struct overlay *overlay;
-	overlay_visit *visit;
-	void *arg;
-};
-
-static void relay_slot(void *arg, uint32_t place)
-{
-	const struct relay *relay = arg;
-
-	relay->visit(relay->arg, relay->overlay->slot[place]);
 }
 
 /* Gives every member its run, in the order in which they first appear. */
@@ -296,7 +286,7 @@ int overlay_new(const uint32_t *base, uint32_t size, size_t members, struct over
 	struct overlay *overlay;
 	uint32_t *first;
 
-	if (!names_members(base, size, members))
+	if (size > MAGLEV_SIZE_MAX || !names_members(base, size, members))
 		return -EINVAL;
 	overlay = calloc(1, sizeof(*overlay) + numbers * sizeof(uint32_t));
 	first = calloc(size + 1, sizeof(*first));
@@ -328,29 +318,28 @@ void overlay_free(struct overlay *overlay)
 }
 
 void overlay_apply(const struct overlay *overlay, const bool *was, const bool *usable,
-		   uint32_t *owners, uint32_t *others)
+		   overlay_answer *tell_slot, void *arg)
 {
-	struct state state = {overlay, usable, owners, others, .only = HASH_NOBODY};
+	struct state state = {
+		.overlay = overlay,
+		.was = was,
+		.usable = usable,
+		.answer = tell_slot,
+		.arg = arg,
+		.only = HASH_NOBODY,
+	};
 
+	if (was && memcmp(was, usable, overlay->members * sizeof(*was)) == 0)
+		return;
 	for (uint32_t member = 0; member < overlay->members; member++) {
 		if (usable[member] && overlay->length[member] > 0) {
 			state.serving++;
 			state.only = member;
 		}
 	}
-	for (uint32_t slot = 0; !was && slot < overlay->size; slot++)
-		owners[slot] = others[slot] = HASH_NOBODY;
-	each_touched(overlay, was, usable, answer, &state);
+	answer_touched(&state);
 	for (uint32_t ring = 0; ring < RINGS; ring++) {
 		if (state.rings >> ring & 1)
 			ask_ring(&state, ring);
 	}
-}
-
-void overlay_each_touched(const struct overlay *overlay, const bool *was, const bool *usable,
-			  overlay_visit *visit, void *arg)
-{
-	struct relay relay = {overlay, visit, arg};
-
-	each_touched(overlay, was, usable, relay_slot, &relay);
 }

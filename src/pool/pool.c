@@ -39,6 +39,11 @@ struct member {
 	uint64_t keep_until_ms; /* while unhealthy */
 };
 
+struct serving {
+	uint32_t owner;
+	uint32_t other;
+};
+
 struct pool {
 	struct arena *arena; /* owns all but the overlay */
 	const char *name;
@@ -46,16 +51,15 @@ struct pool {
 	struct member *members;
 	size_t member_count;
 	uint32_t size;
-	uint32_t *base; /* these three by slot */
-	uint32_t *owners;
-	uint32_t *others;
+	uint32_t *base;         /* by slot */
+	struct serving *served; /* by slot */
 	struct overlay *overlay;
-	bool settled; /* `owners`, `others` and the counts are as `was` says */
+	bool settled; /* `served` and the counts are as `was` says */
 	bool *was;    /* by member: usable then */
 	bool *now;    /* by member: usable now, while settling */
 };
 
-/* Where the words of changed slots go. */
+/* Where the words of changed slots go; `slots` NULL: nowhere. */
 struct writing {
 	struct pool *pool;
 	uint64_t *slots;
@@ -89,10 +93,9 @@ static struct pool *pool_alloc(const struct pool_spec *spec)
 	pool->on_down_keep_ms = spec->on_down_keep_ms;
 	pool->size = spec->table_size;
 	pool->base = arena_array(arena, pool->size, sizeof(uint32_t));
-	pool->owners = arena_array(arena, pool->size, sizeof(uint32_t));
-	pool->others = arena_array(arena, pool->size, sizeof(uint32_t));
+	pool->served = arena_array(arena, pool->size, sizeof(*pool->served));
 	for (uint32_t slot = 0; slot < pool->size; slot++)
-		pool->owners[slot] = pool->others[slot] = HASH_NOBODY;
+		pool->served[slot] = (struct serving){HASH_NOBODY, HASH_NOBODY};
 	pool->member_count = spec->member_count;
 	pool->was = arena_array(arena, spec->member_count, sizeof(bool));
 	pool->now = arena_array(arena, spec->member_count, sizeof(bool));
@@ -236,9 +239,9 @@ static uint32_t index_of(const struct pool *pool, uint32_t member)
 
 static void store_word(struct writing *writing, uint32_t slot)
 {
-	const struct pool *pool = writing->pool;
-	uint64_t word =
-		abi_slot(index_of(pool, pool->owners[slot]), 0, index_of(pool, pool->others[slot]));
+	const struct serving *served = &writing->pool->served[slot];
+	uint64_t word = abi_slot(index_of(writing->pool, served->owner), 0,
+				 index_of(writing->pool, served->other));
 
 	if (__atomic_load_n(&writing->slots[slot], __ATOMIC_RELAXED) == word)
 		return;
@@ -246,50 +249,38 @@ static void store_word(struct writing *writing, uint32_t slot)
 	writing->stored++;
 }
 
-static void count_out(void *arg, uint32_t slot)
+static void serve(void *arg, uint32_t slot, uint32_t owner, uint32_t other)
 {
 	struct writing *writing = arg;
-	uint32_t owner = writing->pool->owners[slot];
+	struct pool *pool = writing->pool;
+	struct serving *served = &pool->served[slot];
 
+	if (served->owner == owner && served->other == other)
+		return;
+	if (served->owner != HASH_NOBODY)
+		pool->members[served->owner].slots--;
 	if (owner != HASH_NOBODY)
-		writing->pool->members[owner].slots--;
+		pool->members[owner].slots++;
+	*served = (struct serving){owner, other};
+	if (writing->slots)
+		store_word(writing, slot);
 }
 
-static void count_in(void *arg, uint32_t slot)
+static void settle(struct pool *pool, struct writing *writing)
 {
-	struct writing *writing = arg;
-	uint32_t owner = writing->pool->owners[slot];
-
-	if (owner != HASH_NOBODY)
-		writing->pool->members[owner].slots++;
-}
-
-static void count_in_and_store(void *arg, uint32_t slot)
-{
-	count_in(arg, slot);
-	store_word(arg, slot);
-}
-
-/* Brings `owners`, `others` and the counts up to date, then calls with each slot that this may
- * have changed. */
-static void settle(struct pool *pool, overlay_visit *visit, struct writing *writing)
-{
-	const bool *was = pool->settled ? pool->was : NULL;
-
 	for (size_t i = 0; i < pool->member_count; i++)
 		pool->now[i] = pool_member_usable(pool, i);
-	overlay_each_touched(pool->overlay, was, pool->now, count_out, writing);
-	overlay_apply(pool->overlay, was, pool->now, pool->owners, pool->others);
-	overlay_each_touched(pool->overlay, was, pool->now, visit, writing);
+	overlay_apply(pool->overlay, pool->settled ? pool->was : NULL, pool->now, serve, writing);
 	memcpy(pool->was, pool->now, pool->member_count * sizeof(bool));
 	pool->settled = true;
 }
 
 uint32_t pool_write_slots(struct pool *pool, uint64_t *slots)
 {
-	struct writing writing = {pool, slots, 0};
+	struct writing writing = {pool, NULL, 0};
 
-	settle(pool, count_in, &writing);
+	settle(pool, &writing);
+	writing.slots = slots;
 	for (uint32_t slot = 0; slot < pool->size; slot++)
 		store_word(&writing, slot);
 	return writing.stored;
@@ -299,13 +290,13 @@ uint32_t pool_update_slots(struct pool *pool, uint64_t *slots)
 {
 	struct writing writing = {pool, slots, 0};
 
-	settle(pool, count_in_and_store, &writing);
+	settle(pool, &writing);
 	return writing.stored;
 }
 
 uint32_t pool_slot_owner(const struct pool *pool, uint32_t slot)
 {
-	return slot < pool->size ? pool->owners[slot] : HASH_NOBODY;
+	return slot < pool->size ? pool->served[slot].owner : HASH_NOBODY;
 }
 
 uint32_t pool_slot_base(const struct pool *pool, uint32_t slot)

@@ -20,7 +20,7 @@ static struct maglev_member members[MEMBERS_MAX];
 static uint32_t base[MAGLEV_SIZE_MAX];
 static uint32_t owners[MAGLEV_SIZE_MAX], others[MAGLEV_SIZE_MAX];
 static uint32_t fresh_owners[MAGLEV_SIZE_MAX], fresh_others[MAGLEV_SIZE_MAX];
-static uint32_t kept_owners[MAGLEV_SIZE_MAX], kept_others[MAGLEV_SIZE_MAX];
+static uint32_t kept_owners[MAGLEV_SIZE_MAX];
 static uint8_t touched[MAGLEV_SIZE_MAX];
 static bool was[MEMBERS_MAX], usable[MEMBERS_MAX];
 
@@ -48,6 +48,30 @@ static struct overlay *make(size_t count, uint32_t size, const uint32_t *weights
 }
 
 static const uint32_t equal[] = {100}, mixed[] = {1, 10, 3, 0, 7, 100}, heavy[] = {100000, 1, 2};
+
+/* Takes the answers in. */
+struct answers {
+	uint32_t *owners, *others;
+};
+
+static void answer(void *arg, uint32_t slot, uint32_t owner, uint32_t other)
+{
+	const struct answers *answers = arg;
+
+	answers->owners[slot] = owner;
+	answers->others[slot] = other;
+	touched[slot]++;
+}
+
+/* The answers for the present `usable`, whatever was before. */
+static void apply_whole(const struct overlay *overlay, uint32_t *to_owners, uint32_t *to_others)
+{
+	struct answers answers = {to_owners, to_others};
+
+	memset(to_owners, 0xff, sizeof(owners));
+	memset(to_others, 0xff, sizeof(others));
+	overlay_apply(overlay, NULL, usable, answer, &answers);
+}
 
 /*
  * The twin: the table sorted by owner with qsort, one step after the other, and forward along the
@@ -150,47 +174,34 @@ static void test_equals_the_twin(void **state)
 		for (uint32_t percent = 100; percent <= 100; percent -= 10) {
 			for (size_t m = 0; m < count; m++)
 				usable[m] = draw() % 100 < percent;
-			overlay_apply(overlay, NULL, usable, owners, others);
+			apply_whole(overlay, owners, others);
 			assert_equals_twin(cases[i].size, cases[i].factor);
 		}
 		memset(usable, false, sizeof(usable));
 		usable[draw() % count] = usable[draw() % count] = true;
-		overlay_apply(overlay, NULL, usable, owners, others);
+		apply_whole(overlay, owners, others);
 		assert_equals_twin(cases[i].size, cases[i].factor);
 		overlay_free(overlay);
 	}
 }
 
-static void mark(void *arg, uint32_t slot)
-{
-	++*(uint32_t *)arg;
-	touched[slot]++;
-}
-
-/* Applies a change of the set of usable members to `owners` and `others`; nothing but the slots
- * announced before may change. */
+/* Applies a change of the set of usable members to `owners` and `others`: each slot is told of
+ * once at most. */
 static void apply(const struct overlay *overlay, uint32_t size)
 {
-	uint32_t visits = 0;
+	struct answers answers = {owners, others};
 
 	memset(touched, 0, size);
-	overlay_each_touched(overlay, was, usable, mark, &visits);
 	memcpy(kept_owners, owners, size * sizeof(*owners));
-	memcpy(kept_others, others, size * sizeof(*others));
-	overlay_apply(overlay, was, usable, owners, others);
-	for (uint32_t slot = 0; slot < size; slot++) {
+	overlay_apply(overlay, was, usable, answer, &answers);
+	for (uint32_t slot = 0; slot < size; slot++)
 		assert_true(touched[slot] <= 1);
-		if (!touched[slot]) {
-			assert_int_equal(owners[slot], kept_owners[slot]);
-			assert_int_equal(others[slot], kept_others[slot]);
-		}
-	}
 	memcpy(was, usable, sizeof(was));
 }
 
 static void assert_is_fresh(const struct overlay *overlay, uint32_t size)
 {
-	overlay_apply(overlay, NULL, usable, fresh_owners, fresh_others);
+	apply_whole(overlay, fresh_owners, fresh_others);
 	assert_memory_equal(owners, fresh_owners, size * sizeof(*owners));
 	assert_memory_equal(others, fresh_others, size * sizeof(*others));
 }
@@ -217,7 +228,7 @@ static void run_history(size_t count, uint32_t size, const uint32_t *weights, si
 	struct overlay *overlay = make(count, size, weights, weight_count);
 
 	memcpy(was, usable, sizeof(was));
-	overlay_apply(overlay, NULL, usable, owners, others);
+	apply_whole(overlay, owners, others);
 	for (int event = 0; event < 150; event++) {
 		/* Failures rule, then returns: everybody is down in between. */
 		uint32_t member = (uint32_t)(draw() % count);
@@ -257,12 +268,12 @@ static void test_others_serve_next(void **state)
 		struct overlay *overlay = make(12, sizes[i], i == 1 ? heavy : mixed, 3);
 
 		usable[3] = usable[7] = false;
-		overlay_apply(overlay, NULL, usable, owners, others);
+		apply_whole(overlay, owners, others);
 		for (uint32_t failed = 0; failed < 12; failed++) {
 			if (!usable[failed])
 				continue;
 			usable[failed] = false;
-			overlay_apply(overlay, NULL, usable, fresh_owners, fresh_others);
+			apply_whole(overlay, fresh_owners, fresh_others);
 			usable[failed] = true;
 			for (uint32_t slot = 0; slot < sizes[i]; slot++) {
 				if (base[slot] == failed)
@@ -295,8 +306,9 @@ static void test_order_does_not_matter(void **state)
 			usable[i] = draw() % 100 < (uint64_t)percent || i == 5;
 			moved_usable[(i + SHIFT) % COUNT] = usable[i];
 		}
-		overlay_apply(overlay, NULL, usable, owners, others);
-		overlay_apply(moved_overlay, NULL, moved_usable, fresh_owners, fresh_others);
+		apply_whole(overlay, owners, others);
+		overlay_apply(moved_overlay, NULL, moved_usable, answer,
+			      &(struct answers){fresh_owners, fresh_others});
 		for (uint32_t slot = 0; slot < SIZE; slot++) {
 			assert_int_equal((owners[slot] + SHIFT) % COUNT, fresh_owners[slot]);
 			if (others[slot] != HASH_NOBODY)
@@ -353,7 +365,7 @@ static void test_shares_stay_even(void **state)
 				down += *victim;
 				*victim = false;
 			}
-			overlay_apply(overlay, NULL, usable, owners, others);
+			apply_whole(overlay, owners, others);
 			overlay_free(overlay);
 			if (worst_share(100, 65537) > worst)
 				worst = worst_share(100, 65537);
@@ -374,13 +386,13 @@ static void test_last_resort(void **state)
 	(void)state;
 	memset(usable, false, sizeof(usable));
 	usable[LEFT] = true;
-	overlay_apply(overlay, NULL, usable, owners, others);
+	apply_whole(overlay, owners, others);
 	for (uint32_t slot = 0; slot < SIZE; slot++) {
 		assert_int_equal(owners[slot], LEFT);
 		assert_int_equal(others[slot], base[slot] == LEFT ? HASH_NOBODY : base[slot]);
 	}
 	usable[LEFT - 5] = true;
-	overlay_apply(overlay, NULL, usable, owners, others);
+	apply_whole(overlay, owners, others);
 	for (uint32_t slot = 0; slot < SIZE; slot++) {
 		assert_true(owners[slot] == LEFT || owners[slot] == LEFT - 5);
 		counts[owners[slot] == LEFT]++;
@@ -397,7 +409,7 @@ static void test_nobody(void **state)
 	(void)state;
 	memset(usable, false, sizeof(usable));
 	usable[3] = true; /* of weight 0: has nothing to lend */
-	overlay_apply(overlay, NULL, usable, owners, others);
+	apply_whole(overlay, owners, others);
 	for (uint32_t slot = 0; slot < 251; slot++) {
 		assert_int_equal(owners[slot], HASH_NOBODY);
 		assert_int_equal(others[slot], base[slot]);
@@ -418,7 +430,7 @@ static void test_odd_tables(void **state)
 		for (uint32_t left = 8; left-- > 0;) {
 			for (uint32_t m = 0; m < 3; m++)
 				usable[m] = left >> m & 1;
-			overlay_apply(overlay, NULL, usable, owners, others);
+			apply_whole(overlay, owners, others);
 			for (uint32_t slot = 0; slot < size; slot++) {
 				if (odd[slot] == HASH_NOBODY)
 					assert_int_equal(owners[slot], HASH_NOBODY);
@@ -448,7 +460,7 @@ static void test_kept_answers(void **state)
 		assert_int_equal(overlay_new(base, *size, 10, &overlay), 0);
 		memset(usable, true, sizeof(usable));
 		usable[2] = usable[3] = usable[8] = false;
-		overlay_apply(overlay, NULL, usable, owners, others);
+		apply_whole(overlay, owners, others);
 		for (uint32_t slot = 0; slot < *size; slot++)
 			digest = (digest * 1000003 + owners[slot]) * 1000003 + others[slot];
 		overlay_free(overlay);
