@@ -6,7 +6,8 @@
  *
  * A member takes new flows (usable) when it is active and healthy; the overlay decides who serves
  * in its place when it is not. Its established flows go on (keep) while it is active or draining
- * and healthy, and for on_down_keep_ms after it failed (on_down: keep); in maint they are cut.
+ * and not unhealthy, and for on_down_keep_ms after it failed (on_down: keep); one that is
+ * unhealthy to begin with keeps none; in maint they are cut.
  */
 #pragma once
 
@@ -48,7 +49,7 @@ size_t pool_member_count(const struct pool *pool);
 const char *pool_member_name(const struct pool *pool, size_t member);
 enum pool_health pool_member_health(const struct pool *pool, size_t member);
 enum pool_admin pool_member_admin(const struct pool *pool, size_t member);
-/* Slots that the member serves now, as of the last pool_write_slots. */
+/* Slots that the member serves, as of the last pool_write_slots or pool_update_slots. */
 uint32_t pool_member_slots(const struct pool *pool, size_t member);
 bool pool_member_usable(const struct pool *pool, size_t member);
 
@@ -65,7 +66,12 @@ uint64_t pool_next_deadline_ms(const struct pool *pool, uint64_t now_ms);
  * word that differs is stored whole, the others are not touched. Returns how many were stored.
  */
 uint32_t pool_write_slots(struct pool *pool, uint64_t *slots);
-/* The member that serves a slot as of the last pool_write_slots, or HASH_NOBODY. */
+/*
+ * The same at the cost of what changes, for `slots` that hold what the last call of one of the two
+ * brought them to; others are not looked at, so with anything else in them stay as they are.
+ */
+uint32_t pool_update_slots(struct pool *pool, uint64_t *slots);
+/* The member that serves a slot as of the last such call, or HASH_NOBODY (hash/maglev.h). */
 uint32_t pool_slot_owner(const struct pool *pool, uint32_t slot);
 /* The same by the base table, whatever anyone's state. */
 uint32_t pool_slot_base(const struct pool *pool, uint32_t slot);

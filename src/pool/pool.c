@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A pool turns what is known of its members into slot words.
+ *
+ * A member has two states that come from outside: what the operator wants of it (admin) and what
+ * its checks say (health). From these follow two answers. May it take new flows (usable)? That
+ * decides the table: members are handed to the overlay as usable or not, and who serves a slot
+ * is read from its arrays. May its flows go on (keep)? That is a flag of its record, and moves
+ * no slot: a member that failed keeps its flows for a time, since most failures are short and a
+ * check can be wrong, while new ones avoid it at once.
+ *
+ *	admin		health		usable	keep
+ *	active		healthy		yes	yes
+ *	active		unknown		no	yes: nothing is known against it
+ *	active		unhealthy	no	for on_down_keep_ms after it failed
+ *	drain		as above	no	as above
+ *	maint		any		no	no
+ *
+ * Events only change these states; the table follows when somebody asks for the words, so any
+ * number of events cost one update. An update visits only the slots that it may move.
+ */
+#include "pool/pool.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "dp/abi.h"
+#include "hash/maglev.h"
+#include "hash/overlay.h"
+
+struct member {
+	const char *name;
+	uint32_t index;
+	uint32_t slots; /* that it serves */
+	enum pool_admin admin;
+	enum pool_health health;
+	uint64_t keep_until_ms; /* while unhealthy */
+};
+
+struct serving {
+	uint32_t owner;
+	uint32_t other;
+};
+
+struct pool {
+	struct arena *arena; /* owns all but the overlay */
+	const char *name;
+	uint64_t on_down_keep_ms;
+	struct member *members;
+	size_t member_count;
+	uint32_t size;
+	uint32_t *base;         /* by slot */
+	struct serving *served; /* by slot */
+	struct overlay *overlay;
+	bool settled; /* `served` and the counts are as `was` says */
+	bool *was;    /* by member: usable then */
+	bool *now;    /* by member: usable now, while settling */
+};
+
+/* Where the words of changed slots go; `slots` NULL: nowhere. */
+struct writing {
+	struct pool *pool;
+	uint64_t *slots;
+	uint32_t stored;
+};
+
+static struct member *member_of(const struct pool *pool, size_t member)
+{
+	assert(member < pool->member_count);
+	return &pool->members[member];
+}
+
+static bool spec_is_valid(const struct pool_spec *spec)
+{
+	if (!maglev_size_allowed(spec->table_size))
+		return false;
+	for (size_t i = 0; i < spec->member_count; i++) {
+		if (spec->members[i].index == 0 || spec->members[i].index > ABI_INDEX_MASK)
+			return false;
+	}
+	return true;
+}
+
+static struct pool *pool_alloc(const struct pool_spec *spec)
+{
+	struct arena *arena = arena_new();
+	struct pool *pool = arena_alloc(arena, sizeof(*pool));
+
+	pool->arena = arena;
+	pool->name = arena_strdup(arena, spec->name);
+	pool->on_down_keep_ms = spec->on_down_keep_ms;
+	pool->size = spec->table_size;
+	pool->base = arena_array(arena, pool->size, sizeof(uint32_t));
+	pool->served = arena_array(arena, pool->size, sizeof(*pool->served));
+	for (uint32_t slot = 0; slot < pool->size; slot++)
+		pool->served[slot] = (struct serving){HASH_NOBODY, HASH_NOBODY};
+	pool->member_count = spec->member_count;
+	pool->was = arena_array(arena, spec->member_count, sizeof(bool));
+	pool->now = arena_array(arena, spec->member_count, sizeof(bool));
+	pool->members = arena_array(arena, spec->member_count, sizeof(*pool->members));
+	for (size_t i = 0; i < spec->member_count; i++) {
+		pool->members[i] = (struct member){
+			.name = arena_strdup(arena, spec->members[i].name),
+			.index = spec->members[i].index,
+			.admin = spec->members[i].admin,
+			.health = spec->members[i].health,
+		};
+	}
+	return pool;
+}
+
+static int build_base(struct pool *pool, const struct pool_spec *spec)
+{
+	struct maglev_member *members =
+		arena_array(pool->arena, spec->member_count, sizeof(*members));
+
+	for (size_t i = 0; i < spec->member_count; i++) {
+		members[i].identity = spec->members[i].identity;
+		members[i].weight = spec->members[i].weight;
+	}
+	return maglev_build(members, spec->member_count, spec->seed, pool->size, pool->base);
+}
+
+int pool_new(const struct pool_spec *spec, struct pool **ret)
+{
+	struct pool *pool;
+	int error;
+
+	if (!spec_is_valid(spec))
+		return -EINVAL;
+	pool = pool_alloc(spec);
+	error = build_base(pool, spec);
+	if (!error)
+		error = overlay_new(pool->base, pool->size, pool->member_count, &pool->overlay);
+	if (error)
+		pool_free(pool);
+	else
+		*ret = pool;
+	return error;
+}
+
+void pool_free(struct pool *pool)
+{
+	if (!pool)
+		return;
+	overlay_free(pool->overlay);
+	arena_free(pool->arena);
+}
+
+const char *pool_name(const struct pool *pool)
+{
+	return pool->name;
+}
+
+uint32_t pool_table_size(const struct pool *pool)
+{
+	return pool->size;
+}
+
+size_t pool_member_count(const struct pool *pool)
+{
+	return pool->member_count;
+}
+
+const char *pool_member_name(const struct pool *pool, size_t member)
+{
+	return member_of(pool, member)->name;
+}
+
+enum pool_health pool_member_health(const struct pool *pool, size_t member)
+{
+	return member_of(pool, member)->health;
+}
+
+enum pool_admin pool_member_admin(const struct pool *pool, size_t member)
+{
+	return member_of(pool, member)->admin;
+}
+
+uint32_t pool_member_slots(const struct pool *pool, size_t member)
+{
+	return member_of(pool, member)->slots;
+}
+
+bool pool_member_usable(const struct pool *pool, size_t member)
+{
+	const struct member *it = member_of(pool, member);
+
+	return it->admin == POOL_ACTIVE && it->health == POOL_HEALTHY;
+}
+
+void pool_set_health(struct pool *pool, size_t member, enum pool_health health, uint64_t now_ms)
+{
+	struct member *it = member_of(pool, member);
+
+	if (health == POOL_UNHEALTHY && it->health != POOL_UNHEALTHY) {
+		it->keep_until_ms = now_ms + pool->on_down_keep_ms;
+		if (it->keep_until_ms < now_ms)
+			it->keep_until_ms = UINT64_MAX;
+	}
+	it->health = health;
+}
+
+void pool_set_admin(struct pool *pool, size_t member, enum pool_admin admin)
+{
+	member_of(pool, member)->admin = admin;
+}
+
+uint32_t pool_member_flags(const struct pool *pool, size_t member, uint64_t now_ms)
+{
+	const struct member *it = member_of(pool, member);
+	uint32_t flags = pool_member_usable(pool, member) ? ABI_BACKEND_UP : 0;
+
+	if (it->admin != POOL_MAINT && (it->health != POOL_UNHEALTHY || now_ms < it->keep_until_ms))
+		flags |= ABI_BACKEND_KEEP;
+	return flags;
+}
+
+uint64_t pool_next_deadline_ms(const struct pool *pool, uint64_t now_ms)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (size_t i = 0; i < pool->member_count; i++) {
+		const struct member *it = &pool->members[i];
+
+		if (it->admin != POOL_MAINT && it->health == POOL_UNHEALTHY &&
+		    now_ms < it->keep_until_ms && it->keep_until_ms < next)
+			next = it->keep_until_ms;
+	}
+	return next;
+}
+
+static uint32_t index_of(const struct pool *pool, uint32_t member)
+{
+	return member == HASH_NOBODY ? 0 : pool->members[member].index;
+}
+
+static void store_word(struct writing *writing, uint32_t slot)
+{
+	const struct serving *served = &writing->pool->served[slot];
+	uint64_t word = abi_slot(index_of(writing->pool, served->owner), 0,
+				 index_of(writing->pool, served->other));
+
+	if (__atomic_load_n(&writing->slots[slot], __ATOMIC_RELAXED) == word)
+		return;
+	__atomic_store_n(&writing->slots[slot], word, __ATOMIC_RELEASE);
+	writing->stored++;
+}
+
+static void serve(void *arg, uint32_t slot, uint32_t owner, uint32_t other)
+{
+	struct writing *writing = arg;
+	struct pool *pool = writing->pool;
+	struct serving *served = &pool->served[slot];
+
+	if (served->owner == owner && served->other == other)
+		return;
+	if (served->owner != HASH_NOBODY)
+		pool->members[served->owner].slots--;
+	if (owner != HASH_NOBODY)
+		pool->members[owner].slots++;
+	*served = (struct serving){owner, other};
+	if (writing->slots)
+		store_word(writing, slot);
+}
+
+static void settle(struct pool *pool, struct writing *writing)
+{
+	for (size_t i = 0; i < pool->member_count; i++)
+		pool->now[i] = pool_member_usable(pool, i);
+	overlay_apply(pool->overlay, pool->settled ? pool->was : NULL, pool->now, serve, writing);
+	memcpy(pool->was, pool->now, pool->member_count * sizeof(bool));
+	pool->settled = true;
+}
+
+uint32_t pool_write_slots(struct pool *pool, uint64_t *slots)
+{
+	struct writing writing = {pool, NULL, 0};
+
+	settle(pool, &writing);
+	writing.slots = slots;
+	for (uint32_t slot = 0; slot < pool->size; slot++)
+		store_word(&writing, slot);
+	return writing.stored;
+}
+
+uint32_t pool_update_slots(struct pool *pool, uint64_t *slots)
+{
+	struct writing writing = {pool, slots, 0};
+
+	settle(pool, &writing);
+	return writing.stored;
+}
+
+uint32_t pool_slot_owner(const struct pool *pool, uint32_t slot)
+{
+	return slot < pool->size ? pool->served[slot].owner : HASH_NOBODY;
+}
+
+uint32_t pool_slot_base(const struct pool *pool, uint32_t slot)
+{
+	return slot < pool->size ? pool->base[slot] : HASH_NOBODY;
+}
