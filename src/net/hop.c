@@ -106,6 +106,16 @@ enum hop_missing hop_compose(const struct hop_facts *facts, struct nexthop *ret)
 	return HOP_NOTHING;
 }
 
+bool hop_may_stay(const struct nexthop *now, const struct rtnl_link *link,
+		  const struct neighbour *neighbour)
+{
+	bool pending = neighbour && !neighbour->has_mac && !neighbour->failed &&
+		       !neighbour->refused;
+
+	return now->resolved && pending && link && link->flags & IFF_UP &&
+	       link->flags & IFF_LOWER_UP;
+}
+
 bool hop_same(const struct nexthop *a, const struct nexthop *b)
 {
 	return a->resolved == b->resolved && a->ifindex == b->ifindex && a->mtu == b->mtu &&

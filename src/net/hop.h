@@ -21,4 +21,10 @@ struct hop_facts {
 enum hop_missing { HOP_ROUTE, HOP_LINK, HOP_NEIGHBOUR, HOP_NOTHING };
 
 enum hop_missing hop_compose(const struct hop_facts *facts, struct nexthop *ret);
+/*
+ * Whether `now` is the better report while a new neighbour has yet to answer: what was resolved
+ * before, over a link (`link`, NULL if gone) that still carries. Dropping instead helps nobody.
+ */
+bool hop_may_stay(const struct nexthop *now, const struct rtnl_link *link,
+		  const struct neighbour *neighbour);
 bool hop_same(const struct nexthop *a, const struct nexthop *b);

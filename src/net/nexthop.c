@@ -225,6 +225,14 @@ static void refresh(struct entry *entry, struct nexthop *ret)
 	entry->missing = compose(entry, ret);
 }
 
+static bool may_stay(struct entry *entry)
+{
+	const struct nexthop *now = &entry->now;
+
+	return entry->missing == HOP_NEIGHBOUR && now->resolved &&
+	       hop_may_stay(now, link_get(entry->nexthops, now->ifindex), entry->neighbour);
+}
+
 static void entry_free(struct entry *entry)
 {
 	leave_neighbour(entry);
@@ -265,6 +273,8 @@ static void work_on(struct entry *entry)
 	if (work == WORK_LOOKUP)
 		look_up(entry);
 	refresh(entry, &nexthop);
+	if (may_stay(entry))
+		nexthop = entry->now;
 	if (!entry->version || !hop_same(&nexthop, &entry->now)) {
 		entry->now = nexthop;
 		entry->version++;

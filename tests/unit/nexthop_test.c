@@ -472,7 +472,7 @@ static void test_lost(void **state)
 	watch(&seen, "10.0.0.2");
 	wait_mac(&seen, 1);
 	run("PEER ip addr del 10.0.0.2/24 dev v1");
-	run("ip neigh change 10.0.0.2 dev v0 lladdr 02:00:00:00:00:01 nud probe managed");
+	run("ip neigh change 10.0.0.2 dev v0 lladdr 02:00:00:00:00:01 nud probe");
 	wait_why(&seen, "10.0.0.2 on v0 does not answer");
 	run("PEER ip addr add 10.0.0.2/24 dev v1");
 	wait_mac(&seen, 1);
