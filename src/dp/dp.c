@@ -248,14 +248,16 @@ const struct dp_attached *dp_attached(const struct dp *dp, size_t i)
 static void detach_other(void *arg, const char *name)
 {
 	struct dp *dp = arg;
-	char pin[PINS_PATH_MAX];
+	char pin[PINS_PATH_MAX], ours[PINS_PATH_MAX];
 
+	if (pins_path(pin, dp->pin_dir, name, NULL))
+		return;
 	for (size_t i = 0; i < dp->attached_count; i++) {
-		if (strcmp(name + strlen(LINK_PREFIX), dp->attached[i].interface) == 0)
+		if (link_pin(dp, dp->attached[i].interface, ours, NULL) == 0 &&
+		    strcmp(pin, ours) == 0)
 			return;
 	}
-	if (pins_path(pin, dp->pin_dir, name, NULL) == 0)
-		unlink(pin);
+	unlink(pin);
 }
 
 void dp_detach_others(struct dp *dp)

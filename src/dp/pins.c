@@ -14,6 +14,11 @@ int pins_path(char *path, const char *dir, const char *name, struct err *err)
 
 	if (length < 0 || length >= PINS_PATH_MAX)
 		return err_set(err, -ENAMETOOLONG, "%s/%s: the path is too long", dir, name);
+	/* bpffs refuses dots; a colon stands in no interface's name. */
+	for (char *at = path + strlen(dir); *at; at++) {
+		if (*at == '.')
+			*at = ':';
+	}
 	return 0;
 }
 

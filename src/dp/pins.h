@@ -12,7 +12,7 @@
 
 enum { PINS_PATH_MAX = 256 };
 
-/* DIR/NAME into `path` of PINS_PATH_MAX. -ENAMETOOLONG. */
+/* DIR/NAME into `path` of PINS_PATH_MAX, each dot of NAME as a colon. -ENAMETOOLONG. */
 int pins_path(char *path, const char *dir, const char *name, struct err *err);
 
 /*

@@ -18,6 +18,9 @@ void instance_init(struct instance *instance, const char *prefix, const char *na
 	snprintf(instance->lock, sizeof(instance->lock), INSTANCE_RUN_DIR "/%s.lock",
 		 instance->name);
 	snprintf(instance->pins, sizeof(instance->pins), INSTANCE_PIN_DIR "/%s", instance->name);
+	/* bpffs refuses dots, which host names have; a colon stands in no instance's name. */
+	for (char *at = instance->pins; (at = strchr(at, '.')); at++)
+		*at = ':';
 	instance->lock_fd = -1;
 }
 

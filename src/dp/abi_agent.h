@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The agent's tables and every end that a packet can come to with it. One list makes the enum,
+ * the XDP action, the counter, the label (the name in lower case) and its help text.
+ */
+#pragma once
+
+#include <linux/types.h>
+
+#include "pkt/addr.h"
+
+enum {
+	AGENT_VIPS = 4096,
+	AGENT_BALANCERS = 1024, /* prefixes */
+};
+
+/* X(NAME, action, help). What is passed is left to the host as it came, but for DECAPSULATED. */
+#define AGENT_VERDICTS(X)                                                               \
+	X(DECAPSULATED, PASS, "taken out of its tunnel and given to the host")          \
+	X(NOT_IP, PASS, "neither IPv4 nor IPv6, or with a VLAN tag")                    \
+	X(NOT_TUNNEL, PASS, "no tunnel that the agent knows")                           \
+	X(NOT_VIP, PASS, "a tunnel for something else than the VIPs")                   \
+	X(FRAGMENT, PASS, "a fragment of a tunnel's packet")                            \
+	X(MALFORMED, PASS, "an IP header that is cut short or contradicts itself")      \
+	X(BAD_SOURCE, DROP, "a tunnel for a VIP that comes from none of the balancers") \
+	X(TRUNCATED, DROP, "from a balancer, but its inner lengths cannot be")          \
+	X(NOT_ECT, DROP, "marked congested under way, its flow cannot be told")         \
+	X(SILENCED, DROP, "someone asks whose a VIP is: not for the agent to answer")   \
+	X(NO_ROOM, ABORTED, "the driver refused to take the tunnel's header off")
+
+enum agent_verdict {
+#define AGENT_VERDICT_ENUM(name, action, help) AGENT_##name,
+	AGENT_VERDICTS(AGENT_VERDICT_ENUM)
+#undef AGENT_VERDICT_ENUM
+		AGENT_VERDICT_COUNT,
+};
+
+/* What became of a VIP's SYN-ACK on its way out; X(NAME, help). Other packets are not counted. */
+#define AGENT_CLAMPS(X)                                            \
+	X(CLAMPED, "the MSS was lowered to what fits the tunnel")  \
+	X(FITTING, "the MSS was small enough")                     \
+	X(ABSENT, "no MSS option: the client assumes a small one") \
+	X(UNREADABLE, "options that are cut short or contradict themselves")
+
+enum agent_clamp {
+#define AGENT_CLAMP_ENUM(name, help) AGENT_CLAMP_##name,
+	AGENT_CLAMPS(AGENT_CLAMP_ENUM)
+#undef AGENT_CLAMP_ENUM
+		AGENT_CLAMP_COUNT,
+};
+
+/* The key of the balancers' table: an LPM trie over 128 bits, IPv4 below ::ffff:0:0/96. */
+struct agent_prefix {
+	__u32 length; /* 0-128 */
+	struct pkt_addr addr;
+} __attribute__((packed));
+_Static_assert(sizeof(struct agent_prefix) == 20, "an LPM key has no holes");
+
+struct agent_count {
+	__u64 packets;
+	__u64 bytes; /* of the frame as it came */
+};
+
+/* The largest MSS that a client may be told, by the family of the inner packet. */
+struct agent_limits {
+	__u16 mss4;
+	__u16 mss6;
+	__u32 pad;
+};
+_Static_assert(sizeof(struct agent_limits) == 8, "agent_limits is one word");

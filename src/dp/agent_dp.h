@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The agent's data plane: opens and loads its two programs, fills their tables, attaches them to
+ * interfaces and reads their counters. The tables belong to the programs and are made anew by each
+ * start, complete before the first packet meets them; what outlives the process is the pinned XDP
+ * link and the tc filter, and the next start exchanges their program in place. So no packet meets
+ * half a table, and a table's shape may change from one version to the next. Counters begin at 0
+ * with each start. One thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "base/err.h"
+#include "dp/abi_agent.h"
+#include "dp/link.h"
+
+struct agent_dp;
+
+struct agent_dp_options {
+	const char *pin_dir; /* on bpffs, prepared; NULL: nothing outlives agent_dp_close */
+	const struct addr *vips;
+	size_t vip_count;
+	const struct prefix *balancers;
+	size_t balancer_count;
+	struct agent_limits limits;
+};
+
+/* Bytes that a tunnel from these balancers adds at most. */
+uint32_t agent_dp_overhead(const struct prefix *balancers, size_t count);
+/* The MSS of segments that fit `path_mtu` together with the overhead. */
+struct agent_limits agent_dp_limits(uint32_t path_mtu, uint32_t overhead);
+
+int agent_dp_open(const struct agent_dp_options *options, struct agent_dp **ret, struct err *err);
+
+/* Is there a clsact qdisc, which the tc program needs? agent_dp_attach makes it where there is
+ * none, and leaves it to the caller to remember that. */
+int agent_dp_has_clsact(const char *interface, bool *ret, struct err *err);
+/* Attaches both programs to one more interface. On failure nothing new is left attached. */
+int agent_dp_attach(struct agent_dp *agent, const char *interface, enum dp_xdp wanted,
+		    struct err *err);
+size_t agent_dp_attached_count(const struct agent_dp *agent);
+const struct dp_attached *agent_dp_attached(const struct agent_dp *agent, size_t i);
+/* Detaches XDP where an earlier agent with these pins attached it and this one did not. */
+void agent_dp_detach_others(struct agent_dp *agent);
+/* Takes the tc program off, this process's or an earlier one's, and the clsact qdisc too if
+ * asked. Nothing to do is no error. */
+void agent_dp_detach_clamp(const char *interface, bool remove_clsact);
+
+/* Sums over the cores. */
+struct agent_count agent_dp_verdict_count(const struct agent_dp *agent, enum agent_verdict verdict);
+struct agent_count agent_dp_clamp_count(const struct agent_dp *agent, enum agent_clamp clamp);
+
+enum agent_dp_program { AGENT_DP_DECAP, AGENT_DP_CLAMP };
+/*
+ * One frame through a program in the kernel, for tests: `frame` has room for `capacity` bytes and
+ * comes back as it leaves. *ret_action is XDP's or tc's. -E2BIG: longer than the kernel takes.
+ */
+int agent_dp_run(struct agent_dp *agent, enum agent_dp_program program, uint8_t *frame,
+		 size_t *length, size_t capacity, uint32_t *ret_action);
+
+/* Detaches XDP everywhere and removes the pins; agent_dp_detach_clamp is the caller's to do. */
+void agent_dp_teardown(struct agent_dp *agent);
+/* Lets go; what is pinned goes on, and so do the tc programs. */
+void agent_dp_close(struct agent_dp *agent);

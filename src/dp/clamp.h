@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Finds the MSS option of a SYN-ACK that a VIP sends (RFC 9293, section 3.7.1). What the client
+ * reads there bounds the segments it sends, and these, unlike the answers, travel in the tunnel.
+ * Reads only; the includer changes the packet, for it alone knows how its world keeps checksums.
+ *
+ * The includer supplies, before it includes this: int env_is_vip(const struct pkt_addr *).
+ */
+#pragma once
+
+#include "dp/abi_agent.h"
+#include "pkt/parse.h"
+
+enum {
+	CLAMP_ON = -1,          /* no answer yet */
+	CLAMP_OPTIONS_MAX = 40, /* bytes that a TCP header has for options */
+	CLAMP_OPTION_END = 0,
+	CLAMP_OPTION_NOP = 1,
+	CLAMP_OPTION_MSS = 2,
+	CLAMP_OPTION_MSS_LENGTH = 4,
+	CLAMP_OPTIONS_ROOM = 64, /* a power of two, so that a masked index is inside */
+	CLAMP_FLAGS = PKT_TCP_FIN | PKT_TCP_SYN | PKT_TCP_RST | PKT_TCP_ACK,
+};
+
+struct clamp {
+	__u8 options[CLAMP_OPTIONS_ROOM];
+	__u32 size;        /* bytes of options */
+	__u32 at;          /* those read so far */
+	__u32 checksum_at; /* offsets from the frame's start */
+	__u32 options_at;
+	__u16 mss; /* as it stands; host order, as the limit */
+	__u16 limit;
+};
+
+/* Where the option's value stands in the frame, once it is found. */
+PKT_INLINE __u32 clamp_mss_at(const struct clamp *clamp)
+{
+	return clamp->options_at + clamp->at + 2;
+}
+
+/* The sender of a TCP segment, or 0. The host's own SYN-ACKs have no IP options. */
+PKT_INLINE int clamp_source4(struct pkt_cursor *cursor, struct pkt_addr *ret)
+{
+	struct iphdr *ip = pkt_take(cursor, struct iphdr);
+
+	if (!ip || ip->ihl != 5 || ip->protocol != IPPROTO_TCP)
+		return 0;
+	*ret = pkt_addr4(ip->saddr);
+	return 1;
+}
+
+PKT_INLINE int clamp_source6(struct pkt_cursor *cursor, struct pkt_addr *ret)
+{
+	struct ipv6hdr *ip = pkt_take(cursor, struct ipv6hdr);
+
+	if (!ip || ip->nexthdr != IPPROTO_TCP)
+		return 0;
+	pkt_copy(ret->word, &ip->saddr, sizeof(*ret));
+	return 1;
+}
+
+PKT_INLINE __u8 clamp_byte(const struct clamp *clamp, __u32 at)
+{
+	return clamp->options[at & (CLAMP_OPTIONS_ROOM - 1)];
+}
+
+/* One option. A stage, so that the verifier reads it once and not once a way through forty. */
+PKT_STAGE int clamp_step(struct clamp *clamp)
+{
+	__u32 at, left, length;
+
+	if (!clamp || clamp->at >= clamp->size)
+		return AGENT_CLAMP_ABSENT;
+	at = clamp->at;
+	left = clamp->size - at;
+	if (clamp_byte(clamp, at) == CLAMP_OPTION_END)
+		return AGENT_CLAMP_ABSENT;
+	if (clamp_byte(clamp, at) == CLAMP_OPTION_NOP) {
+		clamp->at = at + 1;
+		return CLAMP_ON;
+	}
+	length = clamp_byte(clamp, at + 1);
+	if (left < 2 || length < 2 || length > left)
+		return AGENT_CLAMP_UNREADABLE;
+	if (clamp_byte(clamp, at) != CLAMP_OPTION_MSS) {
+		clamp->at = at + length;
+		return CLAMP_ON;
+	}
+	if (length != CLAMP_OPTION_MSS_LENGTH)
+		return AGENT_CLAMP_UNREADABLE;
+	clamp->mss = (__u16)(clamp_byte(clamp, at + 2) << 8 | clamp_byte(clamp, at + 3));
+	return clamp->mss > clamp->limit ? AGENT_CLAMP_CLAMPED : AGENT_CLAMP_FITTING;
+}
+
+/* enum agent_clamp. With AGENT_CLAMP_CLAMPED all that is needed to write stands in *clamp. */
+PKT_INLINE int clamp_walk(struct clamp *clamp)
+{
+	for (__u32 i = 0; i < CLAMP_OPTIONS_MAX; i++) {
+		int found = clamp_step(clamp);
+
+		if (found != CLAMP_ON)
+			return found;
+	}
+	return AGENT_CLAMP_ABSENT;
+}
+
+/*
+ * Whether this is a VIP's SYN-ACK; then *ret says where its options are, for the includer to read
+ * them (ret->size bytes, CLAMP_OPTIONS_MAX at most) before clamp_walk.
+ */
+PKT_INLINE int clamp_wanted(struct pkt_cursor cursor, const struct agent_limits *limits,
+			    struct clamp *ret)
+{
+	struct ethhdr *eth = pkt_take(&cursor, struct ethhdr);
+	struct pkt_addr source;
+	__u32 l4, header;
+	__u8 *tcp;
+	int is4;
+
+	if (!eth || (eth->h_proto != PKT_BE16(ETH_P_IP) && eth->h_proto != PKT_BE16(ETH_P_IPV6)))
+		return 0;
+	is4 = eth->h_proto == PKT_BE16(ETH_P_IP);
+	if (!(is4 ? clamp_source4(&cursor, &source) : clamp_source6(&cursor, &source)))
+		return 0;
+	tcp = pkt_take_bytes(&cursor, sizeof(struct tcphdr));
+	/* The cheap question first: every packet that the host sends comes by here. */
+	if (!tcp || (tcp[13] & CLAMP_FLAGS) != (PKT_TCP_SYN | PKT_TCP_ACK) || !env_is_vip(&source))
+		return 0;
+	header = (tcp[12] >> 4) * 4U;
+	if (header < sizeof(struct tcphdr))
+		header = sizeof(struct tcphdr);
+	l4 = sizeof(*eth) + (is4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr));
+	ret->size = header - (__u32)sizeof(struct tcphdr);
+	ret->at = 0;
+	ret->options_at = l4 + (__u32)sizeof(struct tcphdr);
+	ret->checksum_at = l4 + (__u32) __builtin_offsetof(struct tcphdr, check);
+	ret->limit = is4 ? limits->mss4 : limits->mss6;
+	return 1;
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The agent's decision about a frame that comes in: take the tunnel off what a balancer sent for
+ * a VIP, keep silent about VIPs, and leave all else to the host. One text for the XDP program and
+ * for native tests. The tunnels are IP in IP: 4in4 (RFC 2003), 6in4 (RFC 4213), 4in6 and 6in6
+ * (RFC 2473), the latter also with the tunnel encapsulation limit that Linux adds.
+ *
+ * The includer supplies, before it includes this:
+ *   int env_is_vip(const struct pkt_addr *)
+ *   int env_is_balancer(const struct pkt_addr *)
+ *   void env_count(const struct pkt *, __u32 verdict)
+ *
+ * The inner destination is looked at before the outer source: tunnels of others on the same host
+ * are none of the agent's business. Only what claims to be for a VIP must come from a balancer.
+ */
+#pragma once
+
+#include <linux/icmpv6.h>
+
+#include "dp/abi_agent.h"
+#include "pkt/encap.h"
+#include "pkt/parse.h"
+
+/* A stage returns a verdict, or this: go on. */
+enum { DECAP_ON = -1 };
+
+enum {
+	DECAP_ARP_REQUEST = 1,             /* RFC 826 */
+	DECAP_NEIGHBOR_SOLICITATION = 135, /* RFC 4861, section 4.3 */
+	DECAP_TUNNEL_LIMIT = 4,            /* the option's type; RFC 2473, section 4.1.1 */
+	DECAP_CE = 3, /* of the two ECN bits: congestion experienced; RFC 3168 */
+	DECAP_ECT1 = 1,
+	DECAP_ECT0 = 2,
+};
+
+/* ARP for IPv4 on Ethernet. */
+struct decap_arp {
+	__be16 hardware, protocol;
+	__u8 hardware_length, protocol_length;
+	__be16 operation;
+	__u8 sender_mac[ETH_ALEN], sender_ip[4], target_mac[ETH_ALEN], target_ip[4];
+};
+_Static_assert(sizeof(struct decap_arp) == 28, "ARP for IPv4 has 28 bytes");
+
+struct decap_solicitation {
+	struct icmp6hdr icmp;
+	struct in6_addr target;
+};
+
+/* A destination options header of 8 bytes whose first option is the tunnel encapsulation limit. */
+struct decap_limit {
+	__u8 next, length;
+	__u8 type, type_length, limit;
+	__u8 padding[3];
+};
+
+struct decap_inner {
+	struct pkt_addr dst;
+	__u32 header; /* bytes */
+	__u32 length; /* with the header */
+};
+
+PKT_INLINE int decap_is_tunnel(__u8 proto)
+{
+	return proto == IPPROTO_IPIP || proto == IPPROTO_IPV6;
+}
+
+/* A request for a VIP's MAC address gets no answer, though the host may have the VIP elsewhere. */
+PKT_INLINE int decap_arp(const struct pkt_ctx *ctx)
+{
+	struct pkt_cursor cursor = pkt_cursor(ctx, 0);
+	struct ethhdr *eth = pkt_take(&cursor, struct ethhdr);
+	struct pkt_addr target;
+	struct decap_arp *arp;
+	__be32 target_ip;
+
+	if (!eth || eth->h_proto != PKT_BE16(ETH_P_ARP))
+		return AGENT_NOT_IP;
+	arp = pkt_take(&cursor, struct decap_arp);
+	if (!arp || arp->operation != PKT_BE16(DECAP_ARP_REQUEST) ||
+	    arp->protocol != PKT_BE16(ETH_P_IP) || arp->hardware_length != ETH_ALEN ||
+	    arp->protocol_length != sizeof(target_ip))
+		return AGENT_NOT_IP;
+	pkt_copy(&target_ip, arp->target_ip, sizeof(target_ip));
+	target = pkt_addr4(target_ip);
+	return env_is_vip(&target) ? AGENT_SILENCED : AGENT_NOT_IP;
+}
+
+PKT_INLINE int decap_solicitation(const struct pkt_ctx *ctx, const struct pkt *pkt)
+{
+	struct pkt_cursor cursor = pkt_cursor(ctx, pkt->l4);
+	struct decap_solicitation *asked = pkt_take(&cursor, struct decap_solicitation);
+	struct pkt_addr target;
+
+	if (!asked || asked->icmp.icmp6_type != DECAP_NEIGHBOR_SOLICITATION)
+		return AGENT_NOT_TUNNEL;
+	pkt_copy(target.word, &asked->target, sizeof(target));
+	return env_is_vip(&target) ? AGENT_SILENCED : AGENT_NOT_TUNNEL;
+}
+
+/* A fragment cannot be taken apart; the host may put it together. */
+PKT_INLINE int decap_fragment(const struct pkt_ctx *ctx, const struct pkt *pkt)
+{
+	struct pkt_cursor cursor = pkt_cursor(ctx, pkt->l4);
+	__u8 proto = pkt->proto, *next;
+
+	if (pkt->version == 6) {
+		next = pkt_take(&cursor, __u8);
+		if (!next)
+			return AGENT_MALFORMED;
+		proto = *next;
+	}
+	return decap_is_tunnel(proto) ? AGENT_FRAGMENT : AGENT_NOT_TUNNEL;
+}
+
+/* Steps over the limit if it is there, and a tunnel's packet after it. */
+PKT_INLINE void decap_skip_limit(const struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct pkt_cursor cursor = pkt_cursor(ctx, pkt->l4);
+	struct decap_limit *limit = pkt_take(&cursor, struct decap_limit);
+
+	if (!limit || limit->length || limit->type != DECAP_TUNNEL_LIMIT ||
+	    limit->type_length != 1 || !decap_is_tunnel(limit->next) ||
+	    pkt->length < sizeof(struct ipv6hdr) + sizeof(*limit))
+		return;
+	pkt->proto = limit->next;
+	pkt->l4 += sizeof(*limit);
+}
+
+/* Ends with pkt->proto the tunnel's and pkt->l4 where the inner packet begins, or a verdict. */
+PKT_STAGE int decap_outer(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	enum pkt_parsed parsed;
+
+	if (!pkt)
+		return AGENT_MALFORMED;
+	pkt->frame_length = (__u32)((__u64)pkt_data_end(ctx) - (__u64)pkt_data(ctx));
+	parsed = pkt_parse_ip(ctx, pkt);
+	if (parsed == PKT_PARSED_NOT_IP)
+		return decap_arp(ctx);
+	if (parsed != PKT_PARSED)
+		return AGENT_MALFORMED;
+	if (pkt->fragment)
+		return decap_fragment(ctx, pkt);
+	if (pkt->version == 6 && pkt->proto == IPPROTO_ICMPV6)
+		return decap_solicitation(ctx, pkt);
+	if (pkt->version == 6 && pkt->proto == IPPROTO_DSTOPTS)
+		decap_skip_limit(ctx, pkt);
+	return decap_is_tunnel(pkt->proto) ? DECAP_ON : AGENT_NOT_TUNNEL;
+}
+
+/* Whether there is a header of the right version to read. */
+PKT_INLINE int decap_read4(struct pkt_cursor *cursor, struct decap_inner *inner)
+{
+	struct iphdr *ip = pkt_take(cursor, struct iphdr);
+
+	if (!ip || ip->version != 4)
+		return 0;
+	inner->dst = pkt_addr4(ip->daddr);
+	inner->header = ip->ihl * 4U;
+	inner->length = PKT_HOST16(ip->tot_len);
+	return inner->header >= sizeof(*ip);
+}
+
+PKT_INLINE int decap_read6(struct pkt_cursor *cursor, struct decap_inner *inner)
+{
+	struct ipv6hdr *ip = pkt_take(cursor, struct ipv6hdr);
+
+	if (!ip || ip->version != 6)
+		return 0;
+	pkt_copy(inner->dst.word, &ip->daddr, sizeof(inner->dst));
+	inner->header = sizeof(*ip);
+	inner->length = sizeof(*ip) + (__u32)PKT_HOST16(ip->payload_len);
+	return 1;
+}
+
+/* For us, from a balancer, and whole? */
+PKT_STAGE int decap_inner(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct decap_inner inner = {};
+	struct pkt_cursor cursor;
+	__u32 room;
+	int read;
+
+	if (!pkt)
+		return AGENT_MALFORMED;
+	cursor = pkt_cursor(ctx, pkt->l4);
+	read = pkt->proto == IPPROTO_IPIP ? decap_read4(&cursor, &inner)
+					  : decap_read6(&cursor, &inner);
+	room = pkt->length + (__u32)sizeof(struct ethhdr) - pkt->l4;
+	/* What stands behind the outer packet's end is Ethernet's padding, not a header. */
+	if (!read || room < inner.header)
+		return AGENT_MALFORMED;
+	if (!env_is_vip(&inner.dst))
+		return AGENT_NOT_VIP;
+	if (!env_is_balancer(&pkt->src))
+		return AGENT_BAD_SOURCE;
+	if (inner.length < inner.header || inner.length > room)
+		return AGENT_TRUNCATED;
+	return DECAP_ON;
+}
+
+/* Which ECN bits the inner packet has from now on (RFC 6040, figure 4), or -1: it is lost. */
+PKT_INLINE int decap_ecn(__u8 outer, __u8 inner)
+{
+	if (outer == DECAP_CE)
+		return inner ? DECAP_CE : -1;
+	if (outer == DECAP_ECT1 && inner == DECAP_ECT0)
+		return DECAP_ECT1;
+	return inner;
+}
+
+PKT_INLINE int decap_carry_ecn4(struct iphdr *ip, __u8 outer)
+{
+	int ecn = decap_ecn(outer, ip->tos & 3);
+	__u32 sum = (__u16)~ip->check;
+
+	if (ecn < 0)
+		return AGENT_NOT_ECT;
+	if (ecn == (ip->tos & 3))
+		return DECAP_ON;
+	/* RFC 1624, equation 3: the word that holds version, ihl and ToS changes. */
+	sum += (__u16)~PKT_BE16(ip->tos) + PKT_BE16((ip->tos & 0xfc) | ecn);
+	ip->tos = (__u8)((ip->tos & 0xfc) | ecn);
+	ip->check = (__u16)~pkt_csum_fold(sum);
+	return DECAP_ON;
+}
+
+PKT_INLINE int decap_carry_ecn6(struct ipv6hdr *ip, __u8 outer)
+{
+	int ecn = decap_ecn(outer, ip->flow_lbl[0] >> 4 & 3);
+
+	if (ecn < 0)
+		return AGENT_NOT_ECT;
+	ip->flow_lbl[0] = (__u8)((ip->flow_lbl[0] & 0xcf) | ecn << 4);
+	return DECAP_ON;
+}
+
+PKT_INLINE int decap_carry_ecn(const struct pkt_ctx *ctx, const struct pkt *pkt)
+{
+	struct pkt_cursor cursor = pkt_cursor(ctx, pkt->l4);
+	struct ipv6hdr *ip6;
+	struct iphdr *ip4;
+
+	if (pkt->proto == IPPROTO_IPIP) {
+		ip4 = pkt_take(&cursor, struct iphdr);
+		return ip4 ? decap_carry_ecn4(ip4, pkt->tos & 3) : AGENT_MALFORMED;
+	}
+	ip6 = pkt_take(&cursor, struct ipv6hdr);
+	return ip6 ? decap_carry_ecn6(ip6, pkt->tos & 3) : AGENT_MALFORMED;
+}
+
+/* Takes the outer header off. Always a verdict. */
+PKT_STAGE int decap_strip(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct pkt_cursor cursor = pkt_cursor(ctx, 0);
+	struct ethhdr *eth = pkt_take(&cursor, struct ethhdr);
+	struct ethhdr kept;
+	int carried;
+
+	if (!pkt || !eth)
+		return AGENT_MALFORMED;
+	pkt_copy(&kept, eth, sizeof(kept));
+	kept.h_proto = pkt->proto == IPPROTO_IPIP ? PKT_BE16(ETH_P_IP) : PKT_BE16(ETH_P_IPV6);
+	carried = decap_carry_ecn(ctx, pkt);
+	if (carried != DECAP_ON)
+		return carried;
+	if (pkt_adjust_head(ctx, pkt->l4 - (int)sizeof(kept)))
+		return AGENT_NO_ROOM;
+	cursor = pkt_cursor(ctx, 0);
+	eth = pkt_take(&cursor, struct ethhdr);
+	if (!eth)
+		return AGENT_NO_ROOM;
+	pkt_copy(eth, &kept, sizeof(kept));
+	return AGENT_DECAPSULATED;
+}
+
+/* The whole way. Counts; the verdict's action is the includer's to carry out. */
+PKT_INLINE int decap(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	int verdict = decap_outer(ctx, pkt);
+
+	if (verdict == DECAP_ON)
+		verdict = decap_inner(ctx, pkt);
+	if (verdict == DECAP_ON)
+		verdict = decap_strip(ctx, pkt);
+	env_count(pkt, (__u32)verdict);
+	return verdict;
+}
