@@ -3,9 +3,9 @@
 #
 # A client that asks over HTTP, a new connection a request, each from a source port that is known
 # beforehand: so a request's flow is known also when it fails. Needs netns.sh. Each request is a
-# line of $DIR/requests: `END_US FAMILY PORT VERDICT DURATION_US BACKEND STATUS`, where the verdict is
-# ok, failed (no connection, or no answer) or broken (connected, then cut), BACKEND who answered and
-# STATUS that of curl.
+# line of $DIR/requests: `END_US FAMILY PORT VERDICT DURATION_US BACKEND STATUS`, where the verdict
+# is ok, failed (no connection, or no answer) or broken (connected, then cut), BACKEND who answered
+# and STATUS that of curl.
 
 HTTP_BATCH=20
 
@@ -152,7 +152,7 @@ syn_frame() {
 	echo "020000000001020000000002$ip$tcp${sum}0000"
 }
 
-# base_owners FAMILY PORT [FAMILY PORT ...]: the backend of each flow while all are well, a line each.
+# base_owners FAMILY PORT [FAMILY PORT ...]: each flow's backend while all are well, a line each.
 base_owners() {
 	local frames=()
 	while [ $# -gt 0 ]; do
