@@ -101,7 +101,7 @@ must_not "and nothing pinned" pinned
 node_config 1 auto | sed 's/\[eth0\]/[br0]/' >"$DIR/lb1.yaml"
 node_start 1
 must "xdp: auto falls back to generic, and status says so" \
-	test "$(node_status 1 | jq -r '.interfaces[] | select(.name == "br0").mode')" = generic
+	test "$(node_status 1 | jq -r '.interfaces[] | select(.name == "br0").xdp')" = generic
 must "and the log" grep -q 'level=warn.*generic' "$DIR/lb1.log"
 must "and ends with status 0" end lb1
 must_not "with nothing attached at the end" has_xdp lb1 br0

@@ -3,8 +3,9 @@
 #
 # A client that asks over HTTP, a new connection a request, each from a source port that is known
 # beforehand: so a request's flow is known also when it fails. Needs netns.sh. Each request is a
-# line of $DIR/requests: `END_US FAMILY PORT VERDICT DURATION_US BACKEND`, where the verdict is ok,
-# failed (no connection, or no answer) or broken (connected, then cut), and BACKEND who answered.
+# line of $DIR/requests: `END_US FAMILY PORT VERDICT DURATION_US BACKEND STATUS`, where the verdict
+# is ok, failed (no connection, or no answer) or broken (connected, then cut), BACKEND who answered
+# and STATUS that of curl.
 
 HTTP_BATCH=20
 
@@ -90,7 +91,7 @@ http_stamp() {
 			verdict=failed
 		fi
 		total=${total/./} total=$((10#$total))
-		echo "${EPOCHREALTIME/./} $1 $port $verdict $total ${answer:--}"
+		echo "${EPOCHREALTIME/./} $1 $port $verdict $total ${answer:--} $code"
 		answer=
 	done
 }
@@ -151,8 +152,13 @@ syn_frame() {
 	echo "020000000001020000000002$ip$tcp${sum}0000"
 }
 
-# base_owner FAMILY PORT: the backend whose flow that is while all are well.
-base_owner() {
-	"$WEIR" trace --config "$DIR/lb1.yaml" --packet "$(syn_frame "$1" "$2")" --json |
+# base_owners FAMILY PORT [FAMILY PORT ...]: each flow's backend while all are well, a line each.
+base_owners() {
+	local frames=()
+	while [ $# -gt 0 ]; do
+		frames+=(--packet "$(syn_frame "$1" "$2")")
+		shift 2
+	done
+	"$WEIR" trace --config "$DIR/lb1.yaml" "${frames[@]}" --json |
 		jq -r '.backend // "none"' | sed 's|.*/||'
 }
