@@ -65,8 +65,8 @@ $(BUILD)/gen/%.skel.h: $(BUILD)/src/dp/%.bpf.o
 $(UNIT): $(BUILD)/%: $(BUILD)/%.o $(TEST_LIB) $(BUILD)/libweir.a
 	$(CC) $(ALL_CFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
-$(FUZZ): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/libweir.a
-	$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS)
+$(FUZZ): $(BUILD)/%: $(BUILD)/%.o $(TEST_LIB) $(BUILD)/libweir.a
+	$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -o $@ $^ -lcmocka $(LDLIBS)
 
 units: $(UNIT) $(TEST_BPF)
 fuzzers: $(FUZZ)

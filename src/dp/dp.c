@@ -5,6 +5,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
+#include <linux/if_ether.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +19,7 @@
 
 #define LINK_PREFIX "link-"
 
-/* What BPF_PROG_TEST_RUN takes: a page less headroom and the room behind the frame. */
-enum { INTERFACES_MAX = 16, RUN_LENGTH_MAX = 3520 };
+enum { INTERFACES_MAX = 16 };
 
 struct dp {
 	struct lb_bpf *skel;
@@ -332,10 +332,21 @@ int dp_run(struct dp *dp, uint8_t *frame, size_t length, size_t capacity, uint64
 		    .data_out = frame, .data_size_out = (uint32_t)capacity, .repeat = 1);
 	int error;
 
+	/* A longer frame would come in pieces, of which the program sees the first. */
+	if (length > DP_RUN_LENGTH_MAX)
+		return -E2BIG;
+	if (length < ETH_HLEN) {
+		*ret = (struct dp_result){
+			.action = XDP_PASS,
+			.length = length,
+			.trace = {.verdict = VERDICT_MALFORMED, .why = WHY_MALFORMED},
+		};
+		return 0;
+	}
 	dp->tables.node->clock_ns = now_ns;
 	error = bpf_prog_test_run_opts(bpf_program__fd(dp->skel->progs.weir_lb), &opts);
 	if (error)
-		return length > RUN_LENGTH_MAX ? -E2BIG : error;
+		return error;
 	ret->action = opts.retval;
 	ret->length = opts.data_size_out;
 	ret->trace = dp->skel->data_trace->last_trace;

@@ -46,7 +46,12 @@ uint64_t dp_event_count(const struct dp *dp, enum abi_event event);
 void dp_reset_service(struct dp *dp, uint32_t service);
 void dp_reset_backend(struct dp *dp, uint32_t backend);
 
-/* As native_run, in the kernel; only with options.trace. -E2BIG: longer than the kernel takes. */
+/* What BPF_PROG_TEST_RUN takes in one piece: a page less headroom and the room behind the frame. */
+enum { DP_RUN_LENGTH_MAX = 3520 };
+/*
+ * As native_run, in the kernel; only with options.trace. -E2BIG: longer than DP_RUN_LENGTH_MAX.
+ * The kernel runs no frame shorter than an Ethernet header: such a one is malformed, uncounted.
+ */
 int dp_run(struct dp *dp, uint8_t *frame, size_t length, size_t capacity, uint64_t now_ns,
 	   struct dp_result *ret);
 

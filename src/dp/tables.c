@@ -13,6 +13,7 @@
 #include "dp/tables.h"
 
 #include <errno.h>
+#include <linux/bpf.h>
 #include <string.h>
 
 #include "pkt/encap.h"
@@ -27,6 +28,22 @@ uint32_t dp_flow_buckets(uint32_t flow_entries)
 	while (buckets * ABI_BUCKET_FLOWS < flow_entries)
 		buckets *= 2;
 	return buckets;
+}
+
+const char *dp_action_name(uint32_t action)
+{
+	switch (action) {
+	case XDP_PASS: return "pass";
+	case XDP_DROP: return "drop";
+	case XDP_TX: return "tx";
+	case XDP_REDIRECT: return "redirect";
+	default: return "aborted";
+	}
+}
+
+bool dp_action_leaves(uint32_t action)
+{
+	return action == XDP_TX || action == XDP_REDIRECT;
 }
 
 struct pkt_addr dp_addr(const struct addr *addr)

@@ -30,6 +30,11 @@ struct dp_result {
 	struct abi_trace trace;
 };
 
+/* "pass", "drop", "tx", "redirect" or "aborted". */
+const char *dp_action_name(uint32_t action);
+/* Does the frame leave the node? */
+bool dp_action_leaves(uint32_t action);
+
 /* Buckets for so many flow entries: a power of two. 0: outside ABI_FLOWS_MIN to ABI_FLOWS_MAX. */
 uint32_t dp_flow_buckets(uint32_t flow_entries);
 

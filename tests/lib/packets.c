@@ -176,7 +176,7 @@ const struct packet_row packet_rows[] = {
 	      .extensions = {FRAME_EXT_FRAGMENT}, .frag = 4 << 3, .payload = 32),
 	PIECE("tcp6 atomic fragment", TO6(WORLD_ONE6_VIP6), .extensions = {FRAME_EXT_FRAGMENT}),
 
-	/* An IP header that is cut short or contradicts itself: passed before the VIP is looked up. */
+	/* An IP header that is cut short or contradicts itself: passed, whatever its address. */
 	REFUSED("ip4 version 6", MALFORMED, TO4(WORLD_ONE4_VIP4), LIE_IP4_FIRST(0x65)),
 	REFUSED("ip4 version 0", MALFORMED, TO4(WORLD_ONE4_VIP4), LIE_IP4_FIRST(0x05)),
 	REFUSED("ip4 header of 16 bytes", MALFORMED, TO4(WORLD_ONE4_VIP4), LIE_IP4_FIRST(0x44)),
@@ -261,3 +261,16 @@ const struct packet_row packet_rows[] = {
 };
 
 const size_t packet_row_count = sizeof(packet_rows) / sizeof(packet_rows[0]);
+
+void packets_build_many(bool ipv6, uint16_t sport, uint8_t tcp_flags, struct frame *ret)
+{
+	struct frame_spec spec = {
+		.src = ipv6 ? WORLD_CLIENT6 : WORLD_CLIENT4,
+		.dst = ipv6 ? WORLD_MANY_VIP6 : WORLD_MANY_VIP4,
+		.sport = sport,
+		.dport = 443,
+		.tcp_flags = tcp_flags,
+	};
+
+	frame_build(&spec, ret);
+}

@@ -25,3 +25,6 @@ static inline bool packet_row_leaves(const struct packet_row *row)
 {
 	return row->verdict == VERDICT_FORWARDED || row->verdict == VERDICT_REDIRECTED;
 }
+
+/* A segment from WORLD_CLIENT to WORLD_MANY, which has four backends. */
+void packets_build_many(bool ipv6, uint16_t sport, uint8_t tcp_flags, struct frame *ret);

@@ -72,7 +72,7 @@ static const struct {
 	[WORLD_E1] = {"e1", "10.0.3.4", WORLD_NONE},
 };
 
-/* The same, for `weir trace --down e1`; a pool for each service. */
+/* The same, for `weir trace --down e1`; a pool for each service, two ports for the range. */
 const char world_yaml[] = "node:\n"
 			  "  name: world\n"
 			  "  interfaces: [lo]\n"
@@ -104,7 +104,7 @@ const char world_yaml[] = "node:\n"
 			  "services:\n"
 			  "  - name: one4\n"
 			  "    vips: [198.51.100.10, \"2001:db8:10::10\"]\n"
-			  "    listen: [tcp/80, tcp/8000-8099, udp/53]\n"
+			  "    listen: [tcp/80, tcp/8000, tcp/8099, udp/53]\n"
 			  "    pool: one4\n"
 			  "    forward: ipip\n"
 			  "    tracking: always\n"

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "weir/cli/trace_print.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/addr.h"
+#include "pkt/parse.h"
+
+static const struct {
+	const char *name, *help;
+} verdicts[VERDICT_COUNT] = {
+#define VERDICT_TEXT(name, action, help) [VERDICT_##name] = {#name, help},
+	VERDICTS(VERDICT_TEXT)
+#undef VERDICT_TEXT
+};
+
+static const char *const whys[WHY_COUNT] = {
+#define WHY_TEXT(name) [WHY_##name] = #name,
+	WHYS(WHY_TEXT)
+#undef WHY_TEXT
+};
+
+/* The lists of pkt/verdict.h are in capitals, the outside sees small letters. */
+static void print_lower(const char *text)
+{
+	for (; *text; text++)
+		putchar(*text >= 'A' && *text <= 'Z' ? *text - 'A' + 'a' : *text);
+}
+
+int trace_names_init(struct trace_names *names, const struct balancer *balancer,
+		     const struct dp_tables *tables)
+{
+	const struct conf *conf = balancer_conf(balancer);
+
+	names->tables = tables;
+	names->services = calloc(ABI_SERVICES, sizeof(*names->services));
+	names->backends = calloc(ABI_BACKENDS, sizeof(*names->backends));
+	if (!names->services || !names->backends)
+		return -ENOMEM;
+	for (size_t s = 0; s < conf->service_count; s++)
+		names->services[balancer_service_record(balancer, s)] = conf->services[s].name;
+	for (size_t p = 0; p < conf->pool_count; p++) {
+		for (size_t m = 0; m < conf->pools[p].backend_count; m++)
+			names->backends[balancer_backend_record(balancer, p, m)] =
+				conf->pools[p].backends[m].name;
+	}
+	return 0;
+}
+
+void trace_names_fini(struct trace_names *names)
+{
+	free(names->services);
+	free(names->backends);
+}
+
+static const char *service_name(const struct trace_names *names, uint32_t record)
+{
+	return record && record < ABI_SERVICES ? names->services[record] : NULL;
+}
+
+static const char *backend_name(const struct trace_names *names, uint32_t record)
+{
+	return record && record < ABI_BACKENDS ? names->backends[record] : NULL;
+}
+
+/* --- JSON --- */
+
+/* Names hold nothing to escape (conf.h). */
+static void print_json_name(const char *key, const char *value)
+{
+	if (value)
+		printf("\"%s\": \"%s\", ", key, value);
+	else
+		printf("\"%s\": null, ", key);
+}
+
+static void print_json_lower(const char *key, const char *value)
+{
+	printf("\"%s\": \"", key);
+	print_lower(value);
+	fputs("\", ", stdout);
+}
+
+static void print_hex(const uint8_t *bytes, size_t length)
+{
+	static const char digits[] = "0123456789abcdef";
+	char text[512];
+	size_t used = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		text[used++] = digits[bytes[i] >> 4];
+		text[used++] = digits[bytes[i] & 15];
+		if (used == sizeof(text) || i + 1 == length) {
+			fwrite(text, 1, used, stdout);
+			used = 0;
+		}
+	}
+}
+
+void trace_print_json(const struct trace_names *names, const struct trace_packet *packet)
+{
+	const struct abi_trace *trace = &packet->result->trace;
+
+	putchar('{');
+	print_json_lower("verdict", verdicts[trace->verdict].name);
+	print_json_name("action", dp_action_name(packet->result->action));
+	print_json_name("service", service_name(names, trace->service));
+	print_json_name("backend", backend_name(names, trace->backend));
+	print_json_lower("why", whys[trace->why]);
+	fputs("\"out\": [", stdout);
+	if (dp_action_leaves(packet->result->action)) {
+		putchar('"');
+		print_hex(packet->out, packet->result->length);
+		putchar('"');
+	}
+	puts("]}");
+}
+
+void trace_print_refused_json(const char *problem)
+{
+	printf("{\"verdict\": null, \"action\": null, \"service\": null, \"backend\": null, "
+	       "\"why\": null, \"out\": [], \"error\": \"%s\"}\n",
+	       problem);
+}
+
+/* --- words --- */
+
+void trace_packet_describe(struct trace_packet *packet, uint8_t *frame, size_t length)
+{
+	struct pkt_ctx ctx = {.head = frame, .data = frame, .data_end = frame + length};
+	char src_text[ADDR_TEXT_MAX], dst_text[ADDR_TEXT_MAX];
+	struct pkt pkt = {0};
+	struct addr src, dst;
+	bool ports;
+
+	if (pkt_parse_ip(&ctx, &pkt) != PKT_PARSED) {
+		snprintf(packet->text, sizeof(packet->text), "no whole IP packet");
+		return;
+	}
+	src = dp_addr_back(&pkt.src);
+	dst = dp_addr_back(&pkt.dst);
+	addr_format(&src, src_text);
+	addr_format(&dst, dst_text);
+	ports = (pkt.proto == IPPROTO_TCP || pkt.proto == IPPROTO_UDP) && !pkt.fragment &&
+		pkt_parse_l4(&ctx, &pkt) == PKT_PARSED;
+	if (ports)
+		snprintf(packet->text, sizeof(packet->text), "%s from %s port %u to %s port %u",
+			 pkt.proto == IPPROTO_TCP ? "TCP" : "UDP", src_text, PKT_HOST16(pkt.sport),
+			 dst_text, PKT_HOST16(pkt.dport));
+	else
+		snprintf(packet->text, sizeof(packet->text), "IPv%u%s from %s to %s, protocol %u",
+			 pkt.version, pkt.fragment ? " fragment" : "", src_text, dst_text,
+			 pkt.proto);
+}
+
+static const char *why_text(uint32_t why)
+{
+	switch (why) {
+	case WHY_FLOW: return "the flow's entry gives it to";
+	case WHY_PREVIOUS: return "a flow from before a change, it stays with";
+	case WHY_OTHER: return "whose owner is down, so the slot's other owner takes it:";
+	default: return "the slot gives it to";
+	}
+}
+
+/* Where the slot points now is worth saying where an entry decided otherwise. */
+static void print_choice(const struct trace_names *names, const struct abi_trace *trace)
+{
+	uint64_t table = names->tables->services[trace->service].table;
+	uint32_t first = (uint32_t)table, size = (uint32_t)(table >> 32);
+	const char *backend = backend_name(names, trace->backend), *owner = NULL;
+	char text[ADDR_TEXT_MAX];
+	struct addr addr;
+
+	if (trace->slot < size)
+		owner = backend_name(names,
+				     abi_slot_current(names->tables->slots[first + trace->slot]));
+	printf("   service %s, slot %u of %u, owner %s", service_name(names, trace->service),
+	       trace->slot, size, owner ? owner : "nobody");
+	if (!backend)
+		return;
+	addr = dp_addr_back(&names->tables->backends[trace->backend].addr);
+	printf("; %s %s (%s)", why_text(trace->why), backend, addr_format(&addr, text));
+}
+
+void trace_print(const struct trace_names *names, const struct trace_packet *packet)
+{
+	const struct dp_result *result = packet->result;
+
+	printf("%llu: %zu bytes, %s: ", (unsigned long long)packet->number, packet->length,
+	       packet->text);
+	print_lower(verdicts[result->trace.verdict].name);
+	printf(" (%s), %s\n", dp_action_name(result->action), verdicts[result->trace.verdict].help);
+	if (!service_name(names, result->trace.service))
+		return;
+	print_choice(names, &result->trace);
+	if (dp_action_leaves(result->action))
+		printf("; leaves with %zu bytes", result->length);
+	putchar('\n');
+}
+
+void trace_print_refused(uint64_t number, const char *problem)
+{
+	printf("%llu: not run: %s\n", (unsigned long long)number, problem);
+}

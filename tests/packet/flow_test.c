@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The flow table in the packet path: what keeps a flow at its backend while slots and records
+ * change, and what ends that. Each step runs natively and in the kernel, which must agree.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka wants the five above first */
+#include <cmocka.h>
+
+#include <netinet/in.h>
+
+#include "../lib/engines.h"
+#include "../lib/packets.h"
+#include "../lib/world.h"
+
+static uint32_t run_many(uint16_t sport, uint8_t flags, enum why expected)
+{
+	static struct engine_outcome outcome;
+	struct frame frame;
+
+	packets_build_many(false, sport, flags, &frame);
+	engines_run("a flow of many", &frame, &outcome);
+	if (outcome.result.trace.why != expected)
+		fail_msg("port %u: why %u, expected %u", sport, outcome.result.trace.why, expected);
+	return outcome.result.trace.backend;
+}
+
+static void many_to(uint32_t backend)
+{
+	for (size_t i = 0; i < engine_count; i++)
+		world_many_to(engines[i].tables, backend);
+}
+
+/* Tracked flows stay where they are when their slot gets another owner; new ones follow it. */
+static void test_flow_keeps_backend(void **state)
+{
+	(void)state;
+	engines_forget_flows();
+	many_to(WORLD_M1);
+	assert_int_equal(run_many(1000, FRAME_SYN, WHY_SLOT), WORLD_M1);
+	assert_int_equal(run_many(1000, FRAME_ACK, WHY_FLOW), WORLD_M1);
+	many_to(WORLD_M3);
+	assert_int_equal(run_many(1000, FRAME_ACK, WHY_FLOW), WORLD_M1);
+	assert_int_equal(run_many(1000, FRAME_SYN, WHY_FLOW), WORLD_M1);
+	assert_int_equal(run_many(1001, FRAME_SYN, WHY_SLOT), WORLD_M3);
+	/* A forged RST cuts nobody: the next segment finds the flow. */
+	assert_int_equal(run_many(1000, FRAME_RST, WHY_FLOW), WORLD_M1);
+	assert_int_equal(run_many(1000, FRAME_ACK, WHY_FLOW), WORLD_M1);
+	assert_int_equal(run_many(1000, FRAME_SYN, WHY_FLOW), WORLD_M1);
+	/* After FIN the rest of the flow still goes there; a SYN begins anew. */
+	assert_int_equal(run_many(1000, FRAME_FIN | FRAME_ACK, WHY_FLOW), WORLD_M1);
+	assert_int_equal(run_many(1000, FRAME_ACK, WHY_FLOW), WORLD_M1);
+	assert_int_equal(run_many(1000, FRAME_SYN, WHY_SLOT), WORLD_M3);
+	assert_int_equal(run_many(1000, FRAME_ACK, WHY_FLOW), WORLD_M3);
+	engines_refill();
+}
+
+/* Without tracking the slot alone decides, at once. */
+static void test_untracked_follows_slot(void **state)
+{
+	struct frame_spec spec = {.src = WORLD_CLIENT4, .dst = WORLD_ONE4_VIP4, .dport = 9000};
+	static struct engine_outcome outcome;
+	struct frame frame;
+
+	(void)state;
+	frame_build(&spec, &frame);
+	for (uint32_t owner = WORLD_M1; owner <= WORLD_M4; owner++) {
+		for (size_t i = 0; i < engine_count; i++) {
+			struct dp_tables *tables = engines[i].tables;
+			uint32_t first = (uint32_t)tables->services[WORLD_LOOSE].table;
+
+			tables->slots[first] = abi_slot(owner, 0, 0);
+		}
+		engines_run("untracked", &frame, &outcome);
+		assert_int_equal(outcome.result.trace.why, WHY_SLOT);
+		assert_int_equal(outcome.result.trace.backend, owner);
+	}
+	engines_refill();
+}
+
+static void set_backend_flags(uint32_t backend, uint32_t flags)
+{
+	for (size_t i = 0; i < engine_count; i++)
+		engines[i].tables->backends[backend].flags = flags;
+}
+
+/* What a backend's record says about the flows that it has. */
+static void test_flow_and_record(void **state)
+{
+	(void)state;
+	engines_forget_flows();
+	many_to(WORLD_M1);
+	run_many(1000, FRAME_SYN, WHY_SLOT);
+	run_many(1000, FRAME_ACK, WHY_FLOW);
+	many_to(WORLD_M2);
+	set_backend_flags(WORLD_M1, ABI_BACKEND_KEEP | ABI_BACKEND_NEIGH);
+	assert_int_equal(run_many(1000, FRAME_ACK, WHY_FLOW), WORLD_M1);
+	set_backend_flags(WORLD_M1, ABI_BACKEND_NEIGH);
+	assert_int_equal(run_many(1000, FRAME_ACK, WHY_SLOT), WORLD_M2);
+	/* A record that got a new owner: the old pin matches nothing. */
+	assert_int_equal(run_many(1000, FRAME_ACK, WHY_FLOW), WORLD_M2);
+	for (size_t i = 0; i < engine_count; i++)
+		engines[i].tables->backends[WORLD_M2].generation++;
+	assert_int_equal(run_many(1000, FRAME_ACK, WHY_SLOT), WORLD_M2);
+	engines_refill();
+}
+
+/* Down, and the slot not yet rewritten: what begins takes the other owner, the rest stays. */
+static void test_other_owner(void **state)
+{
+	(void)state;
+	engines_forget_flows();
+	for (size_t i = 0; i < engine_count; i++) {
+		struct dp_tables *tables = engines[i].tables;
+		uint32_t first = (uint32_t)tables->services[WORLD_MANY].table;
+
+		for (uint32_t s = 0; s < WORLD_MANY_SLOTS; s++)
+			tables->slots[first + s] = abi_slot(WORLD_M1, 0, WORLD_M4);
+	}
+	assert_int_equal(run_many(1000, FRAME_SYN, WHY_SLOT), WORLD_M1);
+	set_backend_flags(WORLD_M1, ABI_BACKEND_KEEP | ABI_BACKEND_NEIGH);
+	assert_int_equal(run_many(2000, FRAME_SYN, WHY_OTHER), WORLD_M4);
+	assert_int_equal(run_many(3000, FRAME_ACK, WHY_SLOT), WORLD_M1);
+	engines_refill();
+}
+
+static void test_flow_idle(void **state)
+{
+	uint64_t before = engines_now_ns;
+
+	(void)state;
+	engines_forget_flows();
+	many_to(WORLD_M1);
+	run_many(1000, FRAME_SYN, WHY_SLOT); /* stays half open: 30 ticks */
+	run_many(2000, FRAME_SYN, WHY_SLOT);
+	run_many(2000, FRAME_ACK, WHY_FLOW); /* established: 7200 */
+	many_to(WORLD_M2);
+	engines_now_ns += 29ULL * ENGINES_TICK_NS;
+	run_many(2000, FRAME_ACK, WHY_FLOW);
+	engines_now_ns += 3ULL * ENGINES_TICK_NS;
+	assert_int_equal(run_many(1000, FRAME_ACK, WHY_SLOT), WORLD_M2);
+	engines_now_ns += 7190ULL * ENGINES_TICK_NS;
+	assert_int_equal(run_many(2000, FRAME_ACK, WHY_FLOW), WORLD_M1);
+	engines_now_ns += 7202ULL * ENGINES_TICK_NS;
+	assert_int_equal(run_many(2000, FRAME_ACK, WHY_SLOT), WORLD_M2);
+	engines_now_ns = before;
+	engines_refill();
+}
+
+/* Past the limit flows are served by their slot all the same, and counted. */
+static void test_insert_limit(void **state)
+{
+	enum { LIMIT = 10, FLOWS = 40 };
+	uint64_t made[2], skipped[2];
+
+	(void)state;
+	engines_forget_flows();
+	many_to(WORLD_M1);
+	engines_now_ns += 10ULL * ENGINES_TICK_NS;
+	for (size_t i = 0; i < engine_count; i++) {
+		engines[i].tables->node->insert_limit = LIMIT;
+		made[i] = engine_event_count(&engines[i], ABI_EVENT_FLOW_NEW);
+		skipped[i] = engine_event_count(&engines[i], ABI_EVENT_FLOW_SKIPPED);
+	}
+	for (uint16_t port = 1; port <= FLOWS; port++)
+		assert_int_equal(run_many(port, FRAME_SYN, WHY_SLOT), WORLD_M1);
+	for (size_t i = 0; i < engine_count; i++) {
+		assert_int_equal(engine_event_count(&engines[i], ABI_EVENT_FLOW_NEW) - made[i],
+				 LIMIT);
+		assert_int_equal(engine_event_count(&engines[i], ABI_EVENT_FLOW_SKIPPED) -
+					 skipped[i],
+				 FLOWS - LIMIT);
+	}
+	engines_refill();
+}
+
+/* Ten times as many flows as there are places: every one is served, none grows the table. */
+static void test_flood(void **state)
+{
+	(void)state;
+	engines_forget_flows();
+	engines_now_ns += 10ULL * ENGINES_TICK_NS;
+	for (uint32_t i = 0; i < 10 * WORLD_FLOWS; i++) {
+		struct frame_spec spec = {
+			.src = WORLD_CLIENT4,
+			.dst = WORLD_MANY_VIP4,
+			.dport = 443,
+			.proto = IPPROTO_UDP,
+			.sport = (uint16_t)(1 + i),
+		};
+		static struct engine_outcome outcome;
+		struct frame frame;
+
+		frame_build(&spec, &frame);
+		engines_run("flood", &frame, &outcome);
+		assert_int_equal(outcome.result.trace.verdict, VERDICT_FORWARDED);
+	}
+	for (size_t i = 0; i < engine_count; i++)
+		assert_true(engine_event_count(&engines[i], ABI_EVENT_FLOW_EVICTED) > WORLD_FLOWS);
+	engines_refill();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(engines_test_kernel_ran),
+		cmocka_unit_test(test_flow_keeps_backend),
+		cmocka_unit_test(test_untracked_follows_slot),
+		cmocka_unit_test(test_flow_and_record),
+		cmocka_unit_test(test_other_owner),
+		cmocka_unit_test(test_flow_idle),
+		cmocka_unit_test(test_insert_limit),
+		cmocka_unit_test(test_flood),
+	};
+
+	return cmocka_run_group_tests(tests, engines_open, engines_close);
+}
