@@ -96,6 +96,11 @@ test-full: ## as `test`, with long fuzzing
 	+$(SUBMAKE) test-builds
 	FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run
 
+test-kernel: ## as root: the programs in a virtual machine with Debian 12's own kernel
+	tools/deps --kernel
+	+$(SUBMAKE) all units
+	tests/kernel/run
+
 lint: ## format, layers, sizes
 	tools/lint
 
@@ -114,7 +119,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS='	' read -r name text; do \
 		printf '  make %-10s %s\n' "$$name" "$$text"; done
 
-.PHONY: all units fuzzers test-builds fuzz-build demo test test-full lint fuzz install clean help
+.PHONY: all units fuzzers test-builds fuzz-build demo test test-full test-kernel lint fuzz install clean help
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -165,6 +165,20 @@ PKT_INLINE void forward_touch(const struct flow *flow, const struct pkt *pkt)
 }
 
 /*
+ * The place of least worth in one bucket, if it beats `worth`; returns the lower of the two. A
+ * stage of its own, called for new flows alone: within its caller the verifier would follow each
+ * way through eight places together with each way through the rest.
+ */
+PKT_STAGE int forward_victim(struct flow *flow, __u32 index, __u32 worth)
+{
+	struct abi_bucket *bucket = env_bucket(index);
+
+	if (flow && bucket)
+		flow_victim_in(env_node(), flow, bucket, index, &worth);
+	return (int)worth;
+}
+
+/*
  * Records the flow's backend: over its own old entry, else in the place of least worth. What
  * cannot be recorded is only counted; the slot decides for it again.
  */
@@ -172,19 +186,17 @@ PKT_INLINE void forward_record(const struct abi_node *node, struct flow *flow,
 			       const struct pkt *pkt)
 {
 	struct abi_backend *backend = env_backend(pkt->backend);
-	struct abi_bucket *bucket = 0;
+	struct abi_bucket *bucket;
 	struct abi_flow *entry;
-	__u32 worth = ~0U;
+	__u32 worth;
 
 	if (!backend || !env_may_insert(node->insert_limit, flow->tick)) {
 		env_event(ABI_EVENT_FLOW_SKIPPED);
 		return;
 	}
-	for (__u32 i = 0; i < 2 && worth; i++) {
-		bucket = env_bucket(flow->buckets[i]);
-		if (bucket)
-			flow_victim_in(node, flow, bucket, flow->buckets[i], &worth);
-	}
+	worth = (__u32)forward_victim(flow, flow->buckets[0], ~0U);
+	if (worth != FLOW_WORTH_OWN)
+		worth = (__u32)forward_victim(flow, flow->buckets[1], worth);
 	bucket = env_bucket(flow->bucket);
 	if (!bucket || worth == ~0U)
 		return env_event(ABI_EVENT_FLOW_SKIPPED);
