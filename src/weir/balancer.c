@@ -191,8 +191,7 @@ static void write_node(struct balancer *balancer)
 	}
 }
 
-/* Flags before slots: a slot never names a backend whose record is behind. */
-static void refresh_pool(struct balancer *balancer, size_t at, uint64_t now_ms)
+static void write_flags(struct balancer *balancer, size_t at, uint64_t now_ms)
 {
 	struct balanced_pool *pool = &balancer->pools[at];
 
@@ -204,7 +203,15 @@ static void refresh_pool(struct balancer *balancer, size_t at, uint64_t now_ms)
 		if (*flags != wanted)
 			__atomic_store_n(flags, wanted, __ATOMIC_RELEASE);
 	}
-	pool_write_slots(pool->pool, balancer->tables->slots + pool->first_slot);
+}
+
+/* Flags before slots: a slot never names a backend whose record is behind. */
+static void refresh_pool(struct balancer *balancer, size_t at, uint64_t now_ms)
+{
+	struct balanced_pool *pool = &balancer->pools[at];
+
+	write_flags(balancer, at, now_ms);
+	pool_update_slots(pool->pool, balancer->tables->slots + pool->first_slot);
 }
 
 static size_t pool_place(const struct balancer *balancer, const struct conf_pool *pool)
@@ -378,8 +385,12 @@ static int write_all(struct balancer *balancer, uint64_t now_ms, struct err *err
 	int ret;
 
 	write_node(balancer);
-	for (size_t i = 0; i < balancer->conf->pool_count; i++)
-		refresh_pool(balancer, i, now_ms);
+	for (size_t i = 0; i < balancer->conf->pool_count; i++) {
+		struct balanced_pool *pool = &balancer->pools[i];
+
+		write_flags(balancer, i, now_ms);
+		pool_write_slots(pool->pool, balancer->tables->slots + pool->first_slot);
+	}
 	write_services(balancer);
 	ret = write_vips(balancer, err);
 	if (ret)
