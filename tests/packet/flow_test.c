@@ -151,6 +151,63 @@ static void test_flow_idle(void **state)
 	engines_refill();
 }
 
+static void expect_kept(const uint16_t *ports, uint8_t flags)
+{
+	for (; *ports; ports++)
+		run_many(*ports, flags, WHY_FLOW);
+}
+
+static uint64_t evicted_sum(void)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < engine_count; i++)
+		sum += engine_event_count(&engines[i], ABI_EVENT_FLOW_EVICTED);
+	return sum;
+}
+
+/*
+ * A table of one bucket, four places: a new flow takes the place of an expired one, else of a
+ * closing one, else of one half open, else of the one not seen for longest.
+ */
+static void test_eviction(void **state)
+{
+	uint64_t evicted = evicted_sum(), before = engines_now_ns;
+
+	(void)state;
+	engines_forget_flows();
+	for (size_t i = 0; i < engine_count; i++)
+		engines[i].tables->node->flow_buckets_mask = 0;
+	run_many(1000, FRAME_ACK, WHY_SLOT);
+	engines_now_ns += ENGINES_TICK_NS;
+	run_many(2000, FRAME_SYN, WHY_SLOT);
+	engines_now_ns += ENGINES_TICK_NS;
+	run_many(3000, FRAME_FIN | FRAME_ACK, WHY_SLOT);
+	run_many(4000, FRAME_ACK, WHY_SLOT);
+
+	run_many(5000, FRAME_SYN, WHY_SLOT); /* for the closing one, though older ones are there */
+	expect_kept((const uint16_t[]){1000, 2000, 4000, 5000, 0}, FRAME_SYN);
+	engines_now_ns += ENGINES_TICK_NS;
+	run_many(5000, FRAME_SYN, WHY_FLOW);
+	run_many(6000, FRAME_ACK, WHY_SLOT); /* for the older one that is half open */
+	expect_kept((const uint16_t[]){1000, 4000, 5000, 6000, 0}, FRAME_ACK);
+	engines_now_ns += ENGINES_TICK_NS;
+	expect_kept((const uint16_t[]){4000, 5000, 6000, 0}, FRAME_ACK);
+	run_many(7000, FRAME_ACK, WHY_SLOT); /* for the oldest */
+	expect_kept((const uint16_t[]){4000, 5000, 6000, 7000, 0}, FRAME_ACK);
+	assert_int_equal(evicted_sum() - evicted, 3 * engine_count);
+
+	engines_now_ns += 7199ULL * ENGINES_TICK_NS;
+	expect_kept((const uint16_t[]){5000, 6000, 0}, FRAME_ACK);
+	run_many(7000, FRAME_FIN, WHY_FLOW);
+	engines_now_ns += 2ULL * ENGINES_TICK_NS;
+	run_many(8000, FRAME_ACK, WHY_SLOT); /* for the expired one, not for the closing one */
+	expect_kept((const uint16_t[]){5000, 6000, 7000, 8000, 0}, FRAME_ACK);
+	assert_int_equal(evicted_sum() - evicted, 3 * engine_count);
+	engines_now_ns = before;
+	engines_refill();
+}
+
 /* Past the limit flows are served by their slot all the same, and counted. */
 static void test_insert_limit(void **state)
 {
@@ -213,6 +270,7 @@ int main(void)
 		cmocka_unit_test(test_flow_and_record),
 		cmocka_unit_test(test_other_owner),
 		cmocka_unit_test(test_flow_idle),
+		cmocka_unit_test(test_eviction),
 		cmocka_unit_test(test_insert_limit),
 		cmocka_unit_test(test_flood),
 	};
