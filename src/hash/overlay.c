@@ -31,7 +31,7 @@
 
 #include "hash/maglev.h"
 
-enum { STEPS = 24, RINGS = 8 };
+enum { STEPS = 24, RINGS = 8, BATCH = 256 };
 
 #define PENDING (HASH_NOBODY - 1) /* what a walk finds that finds nobody */
 
@@ -78,6 +78,8 @@ struct state {
 	uint32_t serving; /* usable members that own slots */
 	uint32_t only;    /* one of them */
 	uint32_t rings;   /* a bit for each ring that has to answer a slot */
+	uint32_t batched; /* places of `batch` */
+	uint32_t batch[BATCH];
 	uint64_t pending[MAGLEV_SIZE_MAX / 64 + 1]; /* a bit for each such slot */
 };
 
@@ -90,30 +92,47 @@ static uint64_t mix(uint64_t value)
 }
 
 /* value % places by a multiplication; exact while value * places is below 2^64. */
-static uint64_t remainder_of(const struct overlay *overlay, uint64_t value)
+static uint32_t remainder_of(const struct overlay *overlay, uint64_t value)
 {
 	uint64_t quotient = (uint64_t)((unsigned __int128)value * overlay->reciprocal >> 64);
 
-	return value - quotient * overlay->places;
+	return (uint32_t)(value - quotient * overlay->places);
 }
 
-/* The first candidate that is usable and not the owner itself; `usable` NULL: everybody is. */
-static uint32_t walk(const struct overlay *overlay, uint32_t place, const bool *usable)
+/*
+ * For each place the first candidate that is usable and not the owner itself, or PENDING. All of
+ * them step together: one at a time, each would end with a mispredicted branch, which costs as
+ * much as the walk.
+ */
+static void walk(const struct overlay *overlay, const bool *usable, const uint32_t *places,
+		 uint32_t count, uint32_t *found)
 {
-	uint32_t owner = overlay->owner[place];
 	uint32_t steps = overlay->places > 1 ? STEPS : 0;
-	uint64_t at = place;
+	uint32_t at[BATCH], which[BATCH];
 
-	/* Adding another number at each step leaves no place that leads to itself for ever. */
-	for (uint32_t step = 1; step <= steps; step++) {
-		uint32_t member;
-
-		at = remainder_of(overlay, at * overlay->factor + step);
-		member = overlay->owner[at];
-		if (member != owner && (!usable || usable[member]))
-			return member;
+	for (uint32_t i = 0; i < count; i++) {
+		at[i] = places[i];
+		which[i] = i;
 	}
-	return PENDING;
+	/* Adding another number at each step leaves no place that leads to itself for ever. */
+	for (uint32_t step = 1; step <= steps && count > 0; step++) {
+		uint32_t left = 0;
+
+		for (uint32_t i = 0; i < count; i++) {
+			uint32_t it = which[i];
+			uint32_t next =
+				remainder_of(overlay, (uint64_t)at[i] * overlay->factor + step);
+			uint32_t member = overlay->owner[next];
+
+			found[it] = member;
+			at[left] = next;
+			which[left] = it;
+			left += (member == overlay->owner[places[it]]) | !usable[member];
+		}
+		count = left;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		found[which[i]] = PENDING;
 }
 
 static uint32_t ring_of(uint32_t slot)
@@ -147,7 +166,7 @@ static uint32_t choose_factor(uint32_t places)
 		if (factors[i].size == places)
 			return factors[i].factor;
 	}
-	return coprime((uint32_t)(places * 0.618), places);
+	return coprime((uint32_t)(places * 618ULL / 1000), places);
 }
 
 static void tell(const struct state *state, uint32_t slot, uint32_t owner, uint32_t borrowed)
@@ -179,21 +198,34 @@ static void ask_ring(const struct state *state, uint32_t ring)
 	}
 }
 
-static void answer(struct state *state, uint32_t place)
+static void answer_batch(struct state *state)
 {
 	const struct overlay *overlay = state->overlay;
-	uint32_t owner = overlay->owner[place], slot = overlay->slot[place], member;
+	uint32_t found[BATCH];
 
 	if (state->serving > 1)
-		member = walk(overlay, place, state->usable);
-	else
-		member = owner != state->only ? state->only : HASH_NOBODY;
-	if (member == PENDING) {
+		walk(overlay, state->usable, state->batch, state->batched, found);
+	for (uint32_t i = 0; i < state->batched; i++) {
+		uint32_t place = state->batch[i];
+		uint32_t owner = overlay->owner[place], slot = overlay->slot[place];
+
+		if (state->serving <= 1)
+			found[i] = owner != state->only ? state->only : HASH_NOBODY;
+		if (found[i] != PENDING) {
+			tell(state, slot, owner, found[i]);
+			continue;
+		}
 		state->rings |= 1U << ring_of(slot);
 		state->pending[slot / 64] |= 1ULL << slot % 64;
-	} else {
-		tell(state, slot, owner, member);
 	}
+	state->batched = 0;
+}
+
+static void answer(struct state *state, uint32_t place)
+{
+	state->batch[state->batched++] = place;
+	if (state->batched == BATCH)
+		answer_batch(state);
 }
 
 static bool is_steady(const struct state *state, uint32_t member)
@@ -250,15 +282,22 @@ static void sort_by_owner(struct overlay *overlay)
 	overlay->reciprocal = places ? UINT64_MAX / places + 1 : 0;
 }
 
-/* Groups the places by the first candidate. `first` is room for one number a place. */
-static void group_by_second(struct overlay *overlay, uint32_t *first)
+/* Groups the places by the first candidate. `first` is room for one number a place, `everybody`
+ * the state in which all are usable. */
+static void group_by_second(struct overlay *overlay, const bool *everybody, uint32_t *first)
 {
-	uint32_t begin = 0;
+	uint32_t batch[BATCH], begin = 0;
 
+	for (uint32_t place = 0; place < overlay->places; place += BATCH) {
+		uint32_t count = overlay->places - place < BATCH ? overlay->places - place : BATCH;
+
+		for (uint32_t i = 0; i < count; i++)
+			batch[i] = place + i;
+		walk(overlay, everybody, batch, count, first + place);
+	}
 	for (uint32_t place = 0; place < overlay->places; place++) {
-		uint32_t member = walk(overlay, place, NULL);
-
-		first[place] = member == PENDING ? overlay->members : member;
+		if (first[place] == PENDING)
+			first[place] = overlay->members;
 		overlay->second_end[first[place]]++;
 	}
 	for (uint32_t member = 0; member <= overlay->members; member++) {
@@ -285,16 +324,19 @@ int overlay_new(const uint32_t *base, uint32_t size, size_t members, struct over
 	size_t numbers = 3 * (size_t)size + 3 * (members + 1);
 	struct overlay *overlay;
 	uint32_t *first;
+	bool *everybody;
 
 	if (size > MAGLEV_SIZE_MAX || !names_members(base, size, members))
 		return -EINVAL;
 	overlay = calloc(1, sizeof(*overlay) + numbers * sizeof(uint32_t));
-	first = calloc(size + 1, sizeof(*first));
+	first = malloc(size * sizeof(*first) + members + 1);
 	if (!overlay || !first) {
 		free(overlay);
 		free(first);
 		return -ENOMEM;
 	}
+	everybody = (bool *)(first + size);
+	memset(everybody, true, members);
 	overlay->base = base;
 	overlay->size = size;
 	overlay->members = (uint32_t)members;
@@ -306,7 +348,7 @@ int overlay_new(const uint32_t *base, uint32_t size, size_t members, struct over
 	overlay->length = overlay->run + members;
 	memset(overlay->run, 0xff, members * sizeof(uint32_t));
 	sort_by_owner(overlay);
-	group_by_second(overlay, first);
+	group_by_second(overlay, everybody, first);
 	free(first);
 	*ret = overlay;
 	return 0;
@@ -338,6 +380,7 @@ void overlay_apply(const struct overlay *overlay, const bool *was, const bool *u
 		}
 	}
 	answer_touched(&state);
+	answer_batch(&state);
 	for (uint32_t ring = 0; ring < RINGS; ring++) {
 		if (state.rings >> ring & 1)
 			ask_ring(&state, ring);
