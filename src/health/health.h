@@ -32,13 +32,14 @@ struct health_status {
 	uint64_t since_ns;   /* of the last change, monotonic */
 	uint64_t latency_ns; /* of the last success */
 	uint64_t successes, failures;
+	uint64_t not_run;     /* this host lacked what a probe needs; changes no state */
 	char last_error[128]; /* "" after a success; what failed, in words */
 };
 
 struct health; /* all checks of a daemon */
 struct health_check;
 
-/* Called after a change of state; the check's status is the new one. */
+/* Called after a change of state; the check's status is the new one. It may remove any check. */
 typedef void health_changed(void *arg, struct health_check *check, enum health_state state);
 
 int health_open(uv_loop_t *loop, struct health **ret);
