@@ -196,12 +196,16 @@ static void write_flags(struct balancer *balancer, size_t at, uint64_t now_ms)
 	struct balanced_pool *pool = &balancer->pools[at];
 
 	for (size_t i = 0; i < pool_member_count(pool->pool); i++) {
-		uint32_t *flags = &balancer->tables->backends[pool->records[i]].flags;
+		struct abi_backend *backend = &balancer->tables->backends[pool->records[i]];
 		uint32_t wanted = pool_member_flags(pool->pool, i, now_ms);
 
-		wanted |= *flags & ABI_BACKEND_NEIGH;
-		if (*flags != wanted)
-			__atomic_store_n(flags, wanted, __ATOMIC_RELEASE);
+		/* Maintenance cuts flows for good: their pins must not match when it ends. */
+		if (backend->flags & ABI_BACKEND_KEEP &&
+		    pool_member_admin(pool->pool, i) == POOL_MAINT)
+			backend->generation++;
+		wanted |= backend->flags & ABI_BACKEND_NEIGH;
+		if (backend->flags != wanted)
+			__atomic_store_n(&backend->flags, wanted, __ATOMIC_RELEASE);
 	}
 }
 

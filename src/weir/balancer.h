@@ -21,7 +21,7 @@
 
 struct balancer;
 
-/* What a balancer wants to be told of records that get a new owner: counters start at zero. */
+/* Who is told of records that get a new owner, for their counters start at zero. None is NULL. */
 struct balancer_events {
 	void (*new_backend)(void *arg, uint32_t record);
 	void (*new_service)(void *arg, uint32_t record);
