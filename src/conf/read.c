@@ -18,7 +18,8 @@ struct quoted quote(const char *text, size_t length)
 	for (size_t i = 0; i < length; i++) {
 		unsigned char byte = (unsigned char)text[i];
 
-		if (used + 8 > sizeof(quoted.text)) {
+		/* One byte more, the dots, the quote and the zero. */
+		if (used + 4 + 3 + 2 > sizeof(quoted.text)) {
 			used += (size_t)sprintf(quoted.text + used, "...");
 			break;
 		}
@@ -485,5 +486,6 @@ static void read_map(struct reader *reader, const struct conf_key *parent, const
 void reader_read(struct reader *reader, void *root)
 {
 	read_map(reader, NULL, yaml_document_get_root_node(reader->document), root);
-	qsort(reader->marks, reader->mark_count, sizeof(*reader->marks), compare_marks);
+	if (reader->mark_count)
+		qsort(reader->marks, reader->mark_count, sizeof(*reader->marks), compare_marks);
 }
