@@ -124,15 +124,23 @@ static void host_name(char *text, size_t room)
 		strcpy(text, "node");
 }
 
-void conf_default_name(char *text)
+/* To stat another process's ns/net takes the right to trace it, which even root may lack. Its
+ * net/ may be seen by anyone, and files in there have inodes of their own in each namespace. */
+static bool in_other_netns(void)
 {
 	struct stat own, first;
+
+	return stat("/proc/self/net/dev", &own) == 0 && stat("/proc/1/net/dev", &first) == 0 &&
+	       own.st_ino != first.st_ino;
+}
+
+void conf_default_name(char *text)
+{
+	struct stat netns;
 	char suffix[40] = "";
 
-	/* Not being allowed to look at process 1 is no sign of another namespace. */
-	if (stat("/proc/self/ns/net", &own) == 0 && stat("/proc/1/ns/net", &first) == 0 &&
-	    own.st_ino != first.st_ino)
-		snprintf(suffix, sizeof(suffix), "-netns-%llu", (unsigned long long)own.st_ino);
+	if (in_other_netns() && stat("/proc/self/ns/net", &netns) == 0)
+		snprintf(suffix, sizeof(suffix), "-netns-%llu", (unsigned long long)netns.st_ino);
 	host_name(text, CONF_NAME_MAX - strlen(suffix));
 	strcat(text, suffix);
 }
