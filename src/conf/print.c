@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table's other direction: a configuration in its normal form, and the manual's list of keys. */
+/* The table's other direction: a configuration in its normal form, and the manual's keys. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

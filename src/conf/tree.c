@@ -44,7 +44,22 @@ static bool printable(uint32_t code)
 	       code == 0x85 || (code >= 0xa0 && code != 0xfffe && code != 0xffff);
 }
 
-/* libyaml would refuse these too, but not say where. */
+/* libyaml's line breaks, so that lines are counted as it counts them. */
+static bool ends_line(const struct cursor *next, uint32_t code)
+{
+	if (code == '\r')
+		return next->at == next->end || *next->at != '\n';
+	return code == '\n' || code == 0x85 || code == 0x2028 || code == 0x2029;
+}
+
+static bool is_tag_directive(const struct cursor *cursor)
+{
+	return cursor->column == 1 && cursor->end - cursor->at >= 4 &&
+	       memcmp(cursor->at, "%TAG", 4) == 0;
+}
+
+/* What is no text libyaml would refuse too, but not say where. %TAG it would take, and compare
+ * each with all before it: a file full of them would keep it for hours. */
 static int check_text(const char *text, size_t length, struct err_list *errors)
 {
 	struct cursor cursor = {.at = (const unsigned char *)text, .line = 1, .column = 1};
@@ -55,17 +70,19 @@ static int check_text(const char *text, size_t length, struct err_list *errors)
 		int bytes = decode(&cursor, &code);
 
 		if (bytes == 0 || !printable(code)) {
-			const char *what = bytes ? "a control character" : "not UTF-8";
-
 			err_list_add(errors, cursor.line, cursor.column,
 				     "byte 0x%02x here is %s, expected printable UTF-8 text",
-				     *cursor.at, what);
+				     *cursor.at, bytes ? "a control character" : "not UTF-8");
+			return -EINVAL;
+		}
+		if (is_tag_directive(&cursor)) {
+			err_list_add(errors, cursor.line, cursor.column,
+				     "a %%TAG directive has no meaning here, expected none");
 			return -EINVAL;
 		}
 		cursor.at += bytes;
 		cursor.column++;
-		if (code == '\n' ||
-		    (code == '\r' && (cursor.at == cursor.end || *cursor.at != '\n'))) {
+		if (ends_line(&cursor, code)) {
 			cursor.line++;
 			cursor.column = 1;
 		}

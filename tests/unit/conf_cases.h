@@ -46,6 +46,8 @@ static const struct wrong_case wrong_cases[] = {
 	{NODE "seed: \"\\0\"\n", {{2, 7, "holds a zero byte"}}},
 	{NODE "---\n" NODE, {{2, 1, "a second document"}}},
 	{NODE "seed: !!str x\n", {{2, 7, "a tag has no meaning"}}},
+	{"%TAG ! x\n---\n" NODE, {{1, 1, "a %TAG directive has no meaning"}}},
+	{NODE "seed: \"\xc2\x85\xe2\x80\xa8\"\n%TAG ! x\n", {{5, 1, "a %TAG directive"}}},
 	{NODE "<<: {}\n", {{2, 1, "merge keys are not taken"}}},
 	{NODE "? [a]\n: 1\n", {{2, 3, "a key is a list, expected a name"}}},
 	{NODE "seed: [[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]\n", {{2, 22, "nested too deep"}}},

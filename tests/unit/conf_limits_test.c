@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How much a configuration may hold, files that are too much for anyone, and files that are none. */
+/* How much a configuration may hold, what is too much, and files that are none. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>

@@ -385,7 +385,8 @@ static int report_errors(const struct options *options, const struct err_list *e
 			fprintf(stderr, "weir check: %s\n", err->text);
 	}
 	if (errors->dropped)
-		fprintf(stderr, "%s: and %zu more errors\n", options->path, errors->dropped);
+		fprintf(stderr, "%s: %zu or more further errors are not shown\n", options->path,
+			errors->dropped);
 	return EXIT_NO;
 }
 

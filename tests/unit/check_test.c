@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `weir check` as a command: exit status, what goes to standard output and what to error output.
+ * It runs in a child, its standard input and outputs are pipes and files of the test. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "weir/command.h"
+
+#define GOOD                                                                       \
+	"node: {name: lb1, interfaces: [eth0]}\n"                                  \
+	"pools: [{name: web, backends: [{name: b1, address: 10.0.1.1}]}, "         \
+	"{name: idle, backends: [{name: b1, address: 10.0.1.1, state: drain}]}]\n" \
+	"services: [{name: shop, vips: [192.0.2.1], listen: [tcp/80], pool: web}]\n"
+#define BAD                                                 \
+	"node: {name: lb1, interfaces: [eth0], admin: 1}\n" \
+	"services: [{name: shop, vips: [192.0.2.1], listen: [tcp/0], pool: web}]\n"
+#define AGENT "agent: {interfaces: [eth0], balancers: [10.0.0.1], vips: [192.0.2.1], name: b7}\n"
+
+/* main.c has these in the binary; here they only have to speak. */
+int command_usage_error(const char *name, const char *format, ...)
+{
+	fprintf(stderr, "weir %s: usage: %s\n", name, format);
+	return EXIT_USAGE;
+}
+
+int command_fail(const char *name, const char *format, ...)
+{
+	fprintf(stderr, "weir %s: %s\n", name, format);
+	return EXIT_NO;
+}
+
+static char out[256 * 1024], err[64 * 1024];
+
+static void slurp(FILE *file, char *text, size_t size)
+{
+	rewind(file);
+	text[fread(text, 1, size - 1, file)] = '\0';
+	fclose(file);
+}
+
+/* Runs it with `input` as standard input; returns the exit status, and fills out and err. */
+static int check(const char *input, const char *const *arguments)
+{
+	FILE *in = tmpfile(), *to_out = tmpfile(), *to_err = tmpfile();
+	char *argv[8] = {(char *)"check"};
+	int argc = 1, status;
+	pid_t child;
+
+	for (; arguments[argc - 1]; argc++)
+		argv[argc] = (char *)arguments[argc - 1];
+	fputs(input, in);
+	rewind(in);
+	fflush(NULL);
+	child = fork();
+	if (child == 0) {
+		dup2(fileno(in), STDIN_FILENO);
+		dup2(fileno(to_out), STDOUT_FILENO);
+		dup2(fileno(to_err), STDERR_FILENO);
+		status = command_check(argc, argv);
+		fflush(NULL);
+		_exit(status);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	fclose(in);
+	slurp(to_out, out, sizeof(out));
+	slurp(to_err, err, sizeof(err));
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+#define CHECK(input, ...) check(input, (const char *const[]){__VA_ARGS__, NULL})
+
+static void assert_says(const char *text, const char *part)
+{
+	if (!strstr(text, part))
+		fail_msg("\"%s\" is not in: %s", part, text);
+}
+
+static json_t *parsed(void)
+{
+	json_error_t error;
+	json_t *value = json_loads(out, 0, &error);
+
+	if (!value)
+		fail_msg("%s in: %s", error.text, out);
+	return value;
+}
+
+static void test_right(void **state)
+{
+	(void)state;
+	assert_int_equal(CHECK(GOOD, "-"), EXIT_OK);
+	assert_string_equal(err, "");
+	assert_says(out, "node lb1: eth0; xdp native, 1000000 flows\n");
+	assert_says(out, "pool web: table of 2039 slots, check tcp/80, 1 backend: b1 10.0.1.1\n");
+	assert_says(out,
+		    "pool idle: table of 2039 slots, no check, 1 backend: b1 10.0.1.1 (drain)");
+	assert_says(out, "service shop: to pool web by ipip, tracking always, listens on tcp/80 of "
+			 "192.0.2.1\n");
+	assert_says(out, "warning: -:2:65: no service uses pool \"idle\"");
+	assert_says(out, "- is right: 2 pools, 1 service, 1 warning\n");
+}
+
+static void test_wrong(void **state)
+{
+	(void)state;
+	assert_int_equal(CHECK(BAD, "-"), EXIT_NO);
+	assert_string_equal(out, "");
+	assert_says(err, "-:1:39: admin does not work yet");
+	assert_says(err, "\n-:2:53: listen \"tcp/0\" has a port out of range, expected tcp/PORT");
+	assert_says(err, "\n-:2:67: pool \"web\" is not in this file");
+	assert_int_equal(CHECK("", "/nowhere/file"), EXIT_NO);
+	assert_says(err, "weir check: cannot open /nowhere/file: No such file");
+}
+
+static void test_agent(void **state)
+{
+	(void)state;
+	assert_int_equal(CHECK(AGENT, "-"), EXIT_OK);
+	assert_says(out, "agent b7: eth0; xdp auto, 1 VIP, tunnels from 10.0.0.1/32\n- is right\n");
+	assert_int_equal(CHECK(GOOD, "--agent", "-"), EXIT_NO);
+	assert_says(err, "-:1:1: agent is missing");
+	assert_says(err, "unknown key \"node\", expected one of agent");
+}
+
+static void test_json(void **state)
+{
+	json_t *value;
+
+	(void)state;
+	assert_int_equal(CHECK(GOOD, "-", "--json"), EXIT_OK);
+	value = parsed();
+	assert_true(json_is_true(json_object_get(value, "ok")));
+	assert_int_equal(json_array_size(json_object_get(value, "pools")), 2);
+	assert_int_equal(json_array_size(json_object_get(value, "warnings")), 1);
+	assert_int_equal(json_array_size(json_object_get(value, "errors")), 0);
+	json_decref(value);
+	assert_int_equal(CHECK(BAD, "--json", "-"), EXIT_NO);
+	assert_string_equal(err, "");
+	value = parsed();
+	assert_true(json_is_false(json_object_get(value, "ok")));
+	assert_int_equal(json_integer_value(json_object_get(value, "dropped")), 0);
+	assert_int_equal(json_array_size(json_object_get(value, "errors")), 3);
+	json_decref(value);
+	assert_int_equal(CHECK(AGENT, "--json", "-"), EXIT_OK);
+	value = parsed();
+	assert_true(json_is_object(json_object_get(value, "agent")));
+	json_decref(value);
+}
+
+static const char *at(const json_t *value, const char *path)
+{
+	static char found[64];
+	char part[64];
+
+	while (*path) {
+		size_t length = strcspn(path, "/");
+
+		snprintf(part, sizeof(part), "%.*s", (int)length, path);
+		value = json_object_get(value, part);
+		path += length + (path[length] == '/');
+	}
+	snprintf(found, sizeof(found), "%s%lld",
+		 json_is_string(value) ? json_string_value(value) : "",
+		 json_is_integer(value) ? (long long)json_integer_value(value) : 0LL);
+	return found;
+}
+
+static void test_schema_and_keys(void **state)
+{
+	static const char weight[] =
+		"properties/pools/items/properties/backends/items/properties/weight";
+	char path[128];
+	json_t *value;
+
+	(void)state;
+	assert_int_equal(CHECK("", "--schema"), EXIT_OK);
+	value = parsed();
+	snprintf(path, sizeof(path), "%s/maximum", weight);
+	assert_string_equal(at(value, path), "1000000");
+	snprintf(path, sizeof(path), "%s/default", weight);
+	assert_string_equal(at(value, path), "100");
+	assert_null(json_object_get(json_object_get(value, "properties"), "bgp"));
+	json_decref(value);
+	assert_int_equal(CHECK("", "--schema", "--agent"), EXIT_OK);
+	value = parsed();
+	assert_string_equal(at(value, "properties/agent/properties/vips/type"), "array0");
+	json_decref(value);
+	assert_int_equal(CHECK("", "--keys"), EXIT_OK);
+	assert_says(out, "\npools[].backends[].weight\n");
+	assert_int_equal(CHECK("", "--keys=mdoc"), EXIT_OK);
+	assert_says(out, "\n.It Cm pools[].backends[].weight\n");
+}
+
+static void test_command_line(void **state)
+{
+	(void)state;
+	assert_int_equal(CHECK("", "--help"), EXIT_OK);
+	assert_says(out, "usage: weir check");
+	assert_int_equal(check("", (const char *const[]){NULL}), EXIT_USAGE);
+	assert_int_equal(CHECK("", "a", "b"), EXIT_USAGE);
+	assert_int_equal(CHECK("", "--what", "-"), EXIT_USAGE);
+	assert_int_equal(CHECK("", "-x", "-"), EXIT_USAGE);
+	assert_int_equal(CHECK("", "--keys=html"), EXIT_USAGE);
+	assert_int_equal(CHECK("", "--schema", "-"), EXIT_USAGE);
+	assert_string_equal(out, "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_right),           cmocka_unit_test(test_wrong),
+		cmocka_unit_test(test_agent),           cmocka_unit_test(test_json),
+		cmocka_unit_test(test_schema_and_keys), cmocka_unit_test(test_command_line),
+	};
+
+	return cmocka_run_group_tests_name("check", tests, NULL, NULL);
+}
