@@ -99,6 +99,13 @@ sed 's/\[eth0\]/[br0]/' "$DIR/lb1.yaml" >"$DIR/native.yaml"
 must "xdp: native is refused where there is none" status_is 1 run_again "$DIR/native.yaml"
 must_not "with nothing attached" has_xdp lb1 br0
 must_not "and nothing pinned" pinned
+# A veth pair whose MTU is too large for the program has none either.
+in_ns lb1 ip link add big0 mtu 9000 type veth peer name big1 mtu 9000
+in_ns lb1 ip link set big0 up
+sed 's/\[eth0\]/[eth0, big0]/' "$DIR/lb1.yaml" >"$DIR/native.yaml"
+must "or where the MTU is too large" status_is 1 run_again "$DIR/native.yaml"
+must_not "with the first interface let go again" has_xdp lb1
+must_not "and nothing pinned" pinned
 node_config 1 auto | sed 's/\[eth0\]/[br0]/' >"$DIR/lb1.yaml"
 node_start 1
 must "xdp: auto falls back to generic, and status says so" \
