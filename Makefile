@@ -42,31 +42,34 @@ MAN := $(wildcard docs/*.5 docs/*.8)
 # A make below this one, that reads the machine anew; it shares a job server if there is one.
 SUBMAKE = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 
+# A short line for each step; V=1 shows the commands.
+say = $(if $(V),,@echo "  $(1) $@" &&)
+
 all: $(BUILD)/weir ## build/weir, and nothing else
 
 $(BUILD)/weir: $(OBJ)
-	$(CC) $(ALL_CFLAGS) -o $@ $^ $(LDLIBS)
+	$(call say,LD )$(CC) $(ALL_CFLAGS) -o $@ $^ $(LDLIBS)
 
 $(BUILD)/libweir.a: $(LIB_OBJ)
-	rm -f $@ && ar rcs $@ $^
+	$(call say,AR )rm -f $@ && ar rcs $@ $^
 
 $(BUILD)/%.o: %.c Makefile | $(SKEL)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,CC )$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/%.bpf.o: %.bpf.c Makefile
 	@mkdir -p $(@D)
-	$(CLANG) $(BPF_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,BPF)$(CLANG) $(BPF_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/gen/%.skel.h: $(BUILD)/src/dp/%.bpf.o
 	@mkdir -p $(@D)
-	$(BPFTOOL) gen skeleton $< name $(subst .,_,$*)_bpf > $@
+	$(call say,GEN)$(BPFTOOL) gen skeleton $< name $(subst .,_,$*)_bpf > $@
 
 $(UNIT): $(BUILD)/%: $(BUILD)/%.o $(TEST_LIB) $(BUILD)/libweir.a
-	$(CC) $(ALL_CFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+	$(call say,LD )$(CC) $(ALL_CFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
 $(FUZZ): $(BUILD)/%: $(BUILD)/%.o $(TEST_LIB) $(BUILD)/libweir.a
-	$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -o $@ $^ -lcmocka $(LDLIBS)
+	$(call say,LD )$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -o $@ $^ -lcmocka $(LDLIBS)
 
 units: $(UNIT) $(TEST_BPF)
 fuzzers: $(FUZZ)

@@ -50,8 +50,8 @@ stack 1 2
 must "the node's tables and links are pinned" pinned
 must "XDP is attached" has_xdp lb1
 : >"$DIR/requests"
-http_start c1 4 http://$VIP4/ 10000 30000 40
-http_start c2 6 "http://[$VIP6]/" 10000 30000 40
+http_start c1 4 http://$VIP4/ 10000 29999 40
+http_start c2 6 "http://[$VIP6]/" 30000 49999 40
 (trap - EXIT; download) &
 CHILD[download]=$!
 must "requests are answered" serving 40
@@ -76,6 +76,7 @@ must "a third daemon serves too" serving 60
 must "the connection that lasted all the time is complete" end download
 must "byte by byte" cmp "$DIR/got" "$DIR/www/big"
 http_stop c1 c2
+grep -v ' ok ' "$DIR/requests" | sed 's/^/# /'
 must "no request failed" test "$(http_count failed)" = 0
 must "no connection was cut" test "$(http_count broken)" = 0
 
@@ -97,6 +98,13 @@ in_ns lb1 ip link set br0 up
 sed 's/\[eth0\]/[br0]/' "$DIR/lb1.yaml" >"$DIR/native.yaml"
 must "xdp: native is refused where there is none" status_is 1 run_again "$DIR/native.yaml"
 must_not "with nothing attached" has_xdp lb1 br0
+must_not "and nothing pinned" pinned
+# A veth pair whose MTU is too large for the program has none either.
+in_ns lb1 ip link add big0 mtu 9000 type veth peer name big1 mtu 9000
+in_ns lb1 ip link set big0 up
+sed 's/\[eth0\]/[eth0, big0]/' "$DIR/lb1.yaml" >"$DIR/native.yaml"
+must "or where the MTU is too large" status_is 1 run_again "$DIR/native.yaml"
+must_not "with the first interface let go again" has_xdp lb1
 must_not "and nothing pinned" pinned
 node_config 1 auto | sed 's/\[eth0\]/[br0]/' >"$DIR/lb1.yaml"
 node_start 1

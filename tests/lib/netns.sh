@@ -254,6 +254,8 @@ topology() {
 	space router
 	in_ns router sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1 \
 		net.ipv4.fib_multipath_hash_policy=1 net.ipv6.fib_multipath_hash_policy=1
+	# A client's port is free again at once, for a request from the same port.
+	in_ns client sysctl -qw net.ipv4.tcp_max_tw_buckets=0
 	wire client eth0 client
 	no_offload client eth0
 	address client eth0 $CLIENT4/24 $CLIENT6/64
