@@ -109,7 +109,10 @@ static __always_inline int read_options(struct __sk_buff *skb, struct clamp *cla
 		return 1;
 	if (size > CLAMP_OPTIONS_MAX)
 		return 0;
-	return bpf_skb_load_bytes(skb, clamp->options_at, clamp->options, size) == 0;
+	/* Linux 6.1's verifier does not conclude from the first test that the size is not 0. */
+	size = (size - 1) & (CLAMP_OPTIONS_ROOM - 1);
+	asm volatile("" : "+r"(size));
+	return bpf_skb_load_bytes(skb, clamp->options_at, clamp->options, size + 1) == 0;
 }
 
 static __always_inline void write_mss(struct __sk_buff *skb, const struct clamp *clamp)
