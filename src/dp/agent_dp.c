@@ -78,15 +78,14 @@ static struct pkt_addr table_addr(const struct addr *addr)
 static int fill_vips(struct agent_dp *agent, const struct agent_dp_options *options,
 		     struct err *err)
 {
-	static const uint8_t present = 1;
-
 	if (options->vip_count > AGENT_VIPS)
 		return err_set(err, -ENOSPC, "%zu VIPs, %d at most", options->vip_count,
 			       AGENT_VIPS);
 	for (size_t i = 0; i < options->vip_count; i++) {
+		uint8_t version = addr_is4(&options->vips[i]) ? 4 : 6;
 		struct pkt_addr key = table_addr(&options->vips[i]);
 		int ret = bpf_map__update_elem(agent->skel->maps.agent_vips, &key, sizeof(key),
-					       &present, sizeof(present), BPF_ANY);
+					       &version, sizeof(version), BPF_ANY);
 
 		if (ret)
 			return err_set(err, ret, "cannot write a VIP: %s", strerror(-ret));
@@ -97,19 +96,18 @@ static int fill_vips(struct agent_dp *agent, const struct agent_dp_options *opti
 static int fill_balancers(struct agent_dp *agent, const struct agent_dp_options *options,
 			  struct err *err)
 {
-	static const uint8_t present = 1;
-
 	if (options->balancer_count > AGENT_BALANCERS)
 		return err_set(err, -ENOSPC, "%zu balancers, %d at most", options->balancer_count,
 			       AGENT_BALANCERS);
 	for (size_t i = 0; i < options->balancer_count; i++) {
 		const struct prefix *prefix = &options->balancers[i];
+		uint8_t version = addr_is4(&prefix->addr) ? 4 : 6;
 		struct agent_prefix key = {
-			.length = prefix->length + (addr_is4(&prefix->addr) ? 96U : 0),
+			.length = prefix->length + (version == 4 ? 96U : 0),
 			.addr = table_addr(&prefix->addr),
 		};
 		int ret = bpf_map__update_elem(agent->skel->maps.balancers, &key, sizeof(key),
-					       &present, sizeof(present), BPF_ANY);
+					       &version, sizeof(version), BPF_ANY);
 
 		if (ret)
 			return err_set(err, ret, "cannot write a balancer: %s", strerror(-ret));
