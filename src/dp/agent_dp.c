@@ -239,13 +239,30 @@ void agent_dp_detach_clamp(const char *interface, bool remove_clsact)
 
 /* --- attaching --- */
 
-static int link_pin(const struct agent_dp *agent, const char *interface, char *path,
-		    struct err *err)
+static int link_pin(const char *pin_dir, const char *interface, char *path, struct err *err)
 {
 	char name[sizeof(LINK_PREFIX) + IF_NAMESIZE];
 
 	snprintf(name, sizeof(name), LINK_PREFIX "%s", interface);
-	return pins_path(path, agent->pin_dir, name, err);
+	return pins_path(path, pin_dir, name, err);
+}
+
+int agent_dp_is_taken(const char *interface, const char *pin_dir, bool *ret, struct err *err)
+{
+	int ifindex = (int)if_nametoindex(interface), error;
+	char path[PINS_PATH_MAX];
+	__u32 program = 0;
+
+	if (!ifindex)
+		return err_set(err, -ENODEV, "%s: there is no such interface", interface);
+	error = bpf_xdp_query_id(ifindex, 0, &program);
+	if (error)
+		return err_set(err, error, "%s: cannot ask for its XDP program: %s", interface,
+			       strerror(-error));
+	error = link_pin(pin_dir, interface, path, err);
+	if (!error)
+		*ret = program && access(path, F_OK);
+	return error;
 }
 
 int agent_dp_attach(struct agent_dp *agent, const char *interface, enum dp_xdp wanted,
@@ -258,7 +275,7 @@ int agent_dp_attach(struct agent_dp *agent, const char *interface, enum dp_xdp w
 
 	if (agent->attached_count == INTERFACES_MAX)
 		return err_set(err, -ENOSPC, "more than %d interfaces", INTERFACES_MAX);
-	ret = pin ? link_pin(agent, interface, path, err) : 0;
+	ret = pin ? link_pin(agent->pin_dir, interface, path, err) : 0;
 	if (ret)
 		return ret;
 	ret = dp_link_attach(program, interface, wanted, pin, attached, err);
@@ -292,7 +309,7 @@ static bool is_attached(const struct agent_dp *agent, const char *pin)
 	for (size_t i = 0; i < agent->attached_count; i++) {
 		char path[PINS_PATH_MAX];
 
-		if (link_pin(agent, agent->attached[i].interface, path, NULL) == 0 &&
+		if (link_pin(agent->pin_dir, agent->attached[i].interface, path, NULL) == 0 &&
 		    strcmp(path, pin) == 0)
 			return true;
 	}
@@ -373,7 +390,7 @@ void agent_dp_teardown(struct agent_dp *agent)
 		char path[PINS_PATH_MAX], *pin = NULL;
 
 		if (agent->pin_dir[0] &&
-		    link_pin(agent, agent->attached[i].interface, path, NULL) == 0)
+		    link_pin(agent->pin_dir, agent->attached[i].interface, path, NULL) == 0)
 			pin = path;
 		dp_link_detach(&agent->attached[i], pin);
 	}
