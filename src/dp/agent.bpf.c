@@ -15,6 +15,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 /* Set before load; another configuration is another program. */
 const volatile struct agent_limits mss_limits = {};
 
+/* Of both tables the value is the IP version of the key. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, AGENT_VIPS);
@@ -44,16 +45,19 @@ struct {
 	__type(value, struct agent_count);
 } clamp_counts SEC(".maps");
 
-static __always_inline int env_is_vip(const struct pkt_addr *addr)
+static __always_inline int env_vip(const struct pkt_addr *addr)
 {
-	return bpf_map_lookup_elem(&agent_vips, addr) != 0;
+	__u8 *version = bpf_map_lookup_elem(&agent_vips, addr);
+
+	return version ? *version : 0;
 }
 
-static __always_inline int env_is_balancer(const struct pkt_addr *addr)
+static __always_inline int env_balancer(const struct pkt_addr *addr)
 {
 	struct agent_prefix key = {.length = 128, .addr = *addr};
+	__u8 *version = bpf_map_lookup_elem(&balancers, &key);
 
-	return bpf_map_lookup_elem(&balancers, &key) != 0;
+	return version ? *version : 0;
 }
 
 /* A core's own record, and neither program interrupts itself on a core: plain additions do. */

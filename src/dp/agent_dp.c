@@ -78,15 +78,14 @@ static struct pkt_addr table_addr(const struct addr *addr)
 static int fill_vips(struct agent_dp *agent, const struct agent_dp_options *options,
 		     struct err *err)
 {
-	static const uint8_t present = 1;
-
 	if (options->vip_count > AGENT_VIPS)
 		return err_set(err, -ENOSPC, "%zu VIPs, %d at most", options->vip_count,
 			       AGENT_VIPS);
 	for (size_t i = 0; i < options->vip_count; i++) {
+		uint8_t version = addr_is4(&options->vips[i]) ? 4 : 6;
 		struct pkt_addr key = table_addr(&options->vips[i]);
 		int ret = bpf_map__update_elem(agent->skel->maps.agent_vips, &key, sizeof(key),
-					       &present, sizeof(present), BPF_ANY);
+					       &version, sizeof(version), BPF_ANY);
 
 		if (ret)
 			return err_set(err, ret, "cannot write a VIP: %s", strerror(-ret));
@@ -97,19 +96,18 @@ static int fill_vips(struct agent_dp *agent, const struct agent_dp_options *opti
 static int fill_balancers(struct agent_dp *agent, const struct agent_dp_options *options,
 			  struct err *err)
 {
-	static const uint8_t present = 1;
-
 	if (options->balancer_count > AGENT_BALANCERS)
 		return err_set(err, -ENOSPC, "%zu balancers, %d at most", options->balancer_count,
 			       AGENT_BALANCERS);
 	for (size_t i = 0; i < options->balancer_count; i++) {
 		const struct prefix *prefix = &options->balancers[i];
+		uint8_t version = addr_is4(&prefix->addr) ? 4 : 6;
 		struct agent_prefix key = {
-			.length = prefix->length + (addr_is4(&prefix->addr) ? 96U : 0),
+			.length = prefix->length + (version == 4 ? 96U : 0),
 			.addr = table_addr(&prefix->addr),
 		};
 		int ret = bpf_map__update_elem(agent->skel->maps.balancers, &key, sizeof(key),
-					       &present, sizeof(present), BPF_ANY);
+					       &version, sizeof(version), BPF_ANY);
 
 		if (ret)
 			return err_set(err, ret, "cannot write a balancer: %s", strerror(-ret));
@@ -241,13 +239,30 @@ void agent_dp_detach_clamp(const char *interface, bool remove_clsact)
 
 /* --- attaching --- */
 
-static int link_pin(const struct agent_dp *agent, const char *interface, char *path,
-		    struct err *err)
+static int link_pin(const char *pin_dir, const char *interface, char *path, struct err *err)
 {
 	char name[sizeof(LINK_PREFIX) + IF_NAMESIZE];
 
 	snprintf(name, sizeof(name), LINK_PREFIX "%s", interface);
-	return pins_path(path, agent->pin_dir, name, err);
+	return pins_path(path, pin_dir, name, err);
+}
+
+int agent_dp_is_taken(const char *interface, const char *pin_dir, bool *ret, struct err *err)
+{
+	int ifindex = (int)if_nametoindex(interface), error;
+	char path[PINS_PATH_MAX];
+	__u32 program = 0;
+
+	if (!ifindex)
+		return err_set(err, -ENODEV, "%s: there is no such interface", interface);
+	error = bpf_xdp_query_id(ifindex, 0, &program);
+	if (error)
+		return err_set(err, error, "%s: cannot ask for its XDP program: %s", interface,
+			       strerror(-error));
+	error = link_pin(pin_dir, interface, path, err);
+	if (!error)
+		*ret = program && access(path, F_OK);
+	return error;
 }
 
 int agent_dp_attach(struct agent_dp *agent, const char *interface, enum dp_xdp wanted,
@@ -260,7 +275,7 @@ int agent_dp_attach(struct agent_dp *agent, const char *interface, enum dp_xdp w
 
 	if (agent->attached_count == INTERFACES_MAX)
 		return err_set(err, -ENOSPC, "more than %d interfaces", INTERFACES_MAX);
-	ret = pin ? link_pin(agent, interface, path, err) : 0;
+	ret = pin ? link_pin(agent->pin_dir, interface, path, err) : 0;
 	if (ret)
 		return ret;
 	ret = dp_link_attach(program, interface, wanted, pin, attached, err);
@@ -294,7 +309,7 @@ static bool is_attached(const struct agent_dp *agent, const char *pin)
 	for (size_t i = 0; i < agent->attached_count; i++) {
 		char path[PINS_PATH_MAX];
 
-		if (link_pin(agent, agent->attached[i].interface, path, NULL) == 0 &&
+		if (link_pin(agent->pin_dir, agent->attached[i].interface, path, NULL) == 0 &&
 		    strcmp(path, pin) == 0)
 			return true;
 	}
@@ -375,7 +390,7 @@ void agent_dp_teardown(struct agent_dp *agent)
 		char path[PINS_PATH_MAX], *pin = NULL;
 
 		if (agent->pin_dir[0] &&
-		    link_pin(agent, agent->attached[i].interface, path, NULL) == 0)
+		    link_pin(agent->pin_dir, agent->attached[i].interface, path, NULL) == 0)
 			pin = path;
 		dp_link_detach(&agent->attached[i], pin);
 	}

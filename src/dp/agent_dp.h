@@ -39,6 +39,8 @@ int agent_dp_open(const struct agent_dp_options *options, struct agent_dp **ret,
 /* Is there a clsact qdisc, which the tc program needs? agent_dp_attach makes it where there is
  * none, and leaves it to the caller to remember that. */
 int agent_dp_has_clsact(const char *interface, bool *ret, struct err *err);
+/* Is there an XDP program that is not an agent's with these pins? Then attaching is refused. */
+int agent_dp_is_taken(const char *interface, const char *pin_dir, bool *ret, struct err *err);
 /* Attaches both programs to one more interface. On failure nothing new is left attached. */
 int agent_dp_attach(struct agent_dp *agent, const char *interface, enum dp_xdp wanted,
 		    struct err *err);

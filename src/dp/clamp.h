@@ -4,7 +4,7 @@
  * reads there bounds the segments it sends, and these, unlike the answers, travel in the tunnel.
  * Reads only; the includer changes the packet, for it alone knows how its world keeps checksums.
  *
- * The includer supplies, before it includes this: int env_is_vip(const struct pkt_addr *).
+ * The includer supplies, before it includes this, env_vip as decap.h describes it.
  */
 #pragma once
 
@@ -124,7 +124,8 @@ PKT_INLINE int clamp_wanted(struct pkt_cursor cursor, const struct agent_limits 
 		return 0;
 	tcp = pkt_take_bytes(&cursor, sizeof(struct tcphdr));
 	/* The cheap question first: every packet that the host sends comes by here. */
-	if (!tcp || (tcp[13] & CLAMP_FLAGS) != (PKT_TCP_SYN | PKT_TCP_ACK) || !env_is_vip(&source))
+	if (!tcp || (tcp[13] & CLAMP_FLAGS) != (PKT_TCP_SYN | PKT_TCP_ACK) ||
+	    env_vip(&source) != (is4 ? 4 : 6))
 		return 0;
 	header = (tcp[12] >> 4) * 4U;
 	if (header < sizeof(struct tcphdr))

@@ -6,9 +6,11 @@
  * (RFC 2473), the latter also with the tunnel encapsulation limit that Linux adds.
  *
  * The includer supplies, before it includes this:
- *   int env_is_vip(const struct pkt_addr *)
- *   int env_is_balancer(const struct pkt_addr *)
+ *   int env_vip(const struct pkt_addr *)       the IP version of the VIP, of the balancers'
+ *   int env_balancer(const struct pkt_addr *)  longest prefix that matches; 0: there is none
  *   void env_count(const struct pkt *, __u32 verdict)
+ * The version is asked for because an IPv6 packet can bear the address ::ffff:a.b.c.d, which is
+ * how tables hold a.b.c.d; and ::/0, as a prefix, is no word about IPv4.
  *
  * The inner destination is looked at before the outer source: tunnels of others on the same host
  * are none of the agent's business. Only what claims to be for a VIP must come from a balancer.
@@ -83,7 +85,7 @@ PKT_INLINE int decap_arp(const struct pkt_ctx *ctx)
 		return AGENT_NOT_IP;
 	pkt_copy(&target_ip, arp->target_ip, sizeof(target_ip));
 	target = pkt_addr4(target_ip);
-	return env_is_vip(&target) ? AGENT_SILENCED : AGENT_NOT_IP;
+	return env_vip(&target) == 4 ? AGENT_SILENCED : AGENT_NOT_IP;
 }
 
 PKT_INLINE int decap_solicitation(const struct pkt_ctx *ctx, const struct pkt *pkt)
@@ -95,7 +97,7 @@ PKT_INLINE int decap_solicitation(const struct pkt_ctx *ctx, const struct pkt *p
 	if (!asked || asked->icmp.icmp6_type != DECAP_NEIGHBOR_SOLICITATION)
 		return AGENT_NOT_TUNNEL;
 	pkt_copy(target.word, &asked->target, sizeof(target));
-	return env_is_vip(&target) ? AGENT_SILENCED : AGENT_NOT_TUNNEL;
+	return env_vip(&target) == 6 ? AGENT_SILENCED : AGENT_NOT_TUNNEL;
 }
 
 /* A fragment cannot be taken apart; the host may put it together. */
@@ -191,9 +193,9 @@ PKT_STAGE int decap_inner(struct pkt_ctx *ctx, struct pkt *pkt)
 	/* What stands behind the outer packet's end is Ethernet's padding, not a header. */
 	if (!read || room < inner.header)
 		return AGENT_MALFORMED;
-	if (!env_is_vip(&inner.dst))
+	if (env_vip(&inner.dst) != (pkt->proto == IPPROTO_IPIP ? 4 : 6))
 		return AGENT_NOT_VIP;
-	if (!env_is_balancer(&pkt->src))
+	if (env_balancer(&pkt->src) != pkt->version)
 		return AGENT_BAD_SOURCE;
 	if (inner.length < inner.header || inner.length > room)
 		return AGENT_TRUNCATED;

@@ -197,7 +197,7 @@ static int link_mode(int ifindex, __u32 program_id, enum dp_xdp *ret)
 static bool adopt(int program_fd, struct dp_attached *attached, int link_fd)
 {
 	struct bpf_link_info info;
-	enum dp_xdp mode;
+	enum dp_xdp mode = DP_XDP_NATIVE;
 
 	if (link_info(link_fd, &info) || info.type != BPF_LINK_TYPE_XDP ||
 	    info.xdp.ifindex != (__u32)attached->ifindex ||

@@ -19,11 +19,13 @@
 #include <fcntl.h>
 #include <libmnl/libmnl.h>
 #include <limits.h>
+#include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 enum { LOOPBACK_IFINDEX = 1, SYSCTL_PATH_MAX = HOST_SYSCTL_NAME_MAX + 16 };
@@ -167,6 +169,75 @@ int host_loopback_add(const struct addr *addr, struct err *err)
 int host_loopback_remove(const struct addr *addr, struct err *err)
 {
 	return address_change(RTM_DELADDR, 0, addr, err);
+}
+
+/* --- interfaces --- */
+
+static int ask(const char *interface, unsigned long what, struct ifreq *ret, struct err *err)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), error = 0;
+
+	if (fd < 0)
+		return err_set(err, -errno, "%s: %s", interface, strerror(errno));
+	memset(ret, 0, sizeof(*ret));
+	snprintf(ret->ifr_name, sizeof(ret->ifr_name), "%s", interface);
+	if (ioctl(fd, what, ret))
+		error = err_set(err, -errno, "%s: %s", interface,
+				errno == ENODEV ? "there is no such interface" : strerror(errno));
+	close(fd);
+	return error;
+}
+
+int host_interface_mtu(const char *interface, uint32_t *ret, struct err *err)
+{
+	struct ifreq answer;
+	int error = ask(interface, SIOCGIFMTU, &answer, err);
+
+	if (!error)
+		*ret = (uint32_t)answer.ifr_mtu;
+	return error;
+}
+
+int host_interface_is_up(const char *interface, bool *ret, struct err *err)
+{
+	struct ifreq answer;
+	int error = ask(interface, SIOCGIFFLAGS, &answer, err);
+
+	if (!error)
+		*ret = answer.ifr_flags & IFF_UP;
+	return error;
+}
+
+static int note_filter(const struct nlmsghdr *message, void *arg)
+{
+	if (message->nlmsg_type == RTM_NEWTFILTER)
+		*(bool *)arg = true;
+	return MNL_CB_OK;
+}
+
+int host_has_filters(const char *interface, bool *ret, struct err *err)
+{
+	static const uint32_t sides[] = {TC_H_MIN_INGRESS, TC_H_MIN_EGRESS};
+	bool found = false;
+
+	for (size_t i = 0; i < sizeof(sides) / sizeof(sides[0]); i++) {
+		char buffer[256] __attribute__((aligned(NLMSG_ALIGNTO)));
+		struct nlmsghdr *request = mnl_nlmsg_put_header(buffer);
+		struct tcmsg *tc;
+		int error;
+
+		request->nlmsg_type = RTM_GETTFILTER;
+		request->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+		tc = mnl_nlmsg_put_extra_header(request, sizeof(*tc));
+		tc->tcm_ifindex = (int)if_nametoindex(interface);
+		tc->tcm_parent = TC_H_MAKE(TC_H_CLSACT, sides[i]);
+		error = talk(request, note_filter, &found);
+		if (error)
+			return err_set(err, error, "%s: cannot list filters: %s", interface,
+				       strerror(-error));
+	}
+	*ret = found;
+	return 0;
 }
 
 /* --- sysctls --- */

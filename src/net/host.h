@@ -35,6 +35,14 @@ int host_loopback_add(const struct addr *addr, struct err *err);
 /* -EADDRNOTAVAIL: it was not there. */
 int host_loopback_remove(const struct addr *addr, struct err *err);
 
+/* --- interfaces --- */
+
+/* -ENODEV: there is none of that name. */
+int host_interface_mtu(const char *interface, uint32_t *ret, struct err *err);
+int host_interface_is_up(const char *interface, bool *ret, struct err *err);
+/* Are there tc filters on the interface's clsact qdisc, whoever put them there? */
+int host_has_filters(const char *interface, bool *ret, struct err *err);
+
 /* --- sysctls: names are paths below /proc/sys, as net/ipv4/conf/eth0.1/rp_filter --- */
 
 struct host_sysctl {

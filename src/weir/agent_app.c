@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * `weir agent`. The order of the start: the lock, so that there is one writer; the file that says
+ * what an earlier agent changed; the programs, which touch nothing until attached; the plan of
+ * changes, written to the file; ARP's silence, before there is a VIP to speak of; the programs on
+ * the interfaces; the VIPs. So a VIP is on the host only while its tunnels are understood and its
+ * name is not spoken.
+ *
+ * A death by SIGKILL leaves all of that in place, and the kernel decapsulates on. The next agent
+ * finds the file, exchanges the programs in place, and undoes at its own end what was changed by
+ * its predecessor, to what was there before either.
+ */
+#include "weir/agent_app.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/time.h"
+#include "net/host.h"
+#include "weir/agent_app_state.h"
+#include "weir/agent_host.h"
+
+/* --- start --- */
+
+/* The smallest, where the file does not say it: which way a SYN-ACK leaves is the routes' affair. */
+static int find_path_mtu(struct agent_app *app, struct err *err)
+{
+	app->path_mtu = app->conf->path_mtu;
+	for (size_t i = 0; !app->conf->path_mtu && i < app->conf->interface_count; i++) {
+		uint32_t mtu;
+		int error = host_interface_mtu(app->conf->interfaces[i], &mtu, err);
+
+		if (error)
+			return error;
+		if (i == 0 || mtu < app->path_mtu)
+			app->path_mtu = mtu;
+	}
+	return 0;
+}
+
+static int open_programs(struct agent_app *app, struct err *err)
+{
+	const struct conf_agent *conf = app->conf;
+	struct agent_dp_options options = {
+		.pin_dir = app->instance.pins,
+		.vips = conf->vips,
+		.vip_count = conf->vip_count,
+		.balancers = conf->balancers,
+		.balancer_count = conf->balancer_count,
+	};
+	int error = find_path_mtu(app, err);
+
+	if (!error)
+		error = dp_bpffs_prepare(app->instance.pins, err);
+	if (error)
+		return error;
+	app->limits = agent_dp_limits(app->path_mtu,
+				      agent_dp_overhead(conf->balancers, conf->balancer_count));
+	options.limits = app->limits;
+	return agent_dp_open(&options, &app->dp, err);
+}
+
+static int attach_all(struct agent_app *app, struct err *err)
+{
+	static const enum dp_xdp wanted[] = {
+		[CONF_XDP_NATIVE] = DP_XDP_NATIVE,
+		[CONF_XDP_GENERIC] = DP_XDP_GENERIC,
+		[CONF_XDP_AUTO] = DP_XDP_AUTO,
+	};
+
+	for (size_t i = 0; i < app->conf->interface_count; i++) {
+		const char *name = app->conf->interfaces[i];
+		const struct dp_attached *attached;
+		int error = agent_dp_attach(app->dp, name, wanted[app->conf->xdp], err);
+
+		if (error)
+			return error;
+		attached = agent_dp_attached(app->dp, i);
+		if (attached->wanted == DP_XDP_AUTO && attached->mode == DP_XDP_GENERIC)
+			log_warn("XDP fell back to generic mode, which is several times slower",
+				 "interface=%s reason=%s", name, log_quote(attached->why).text);
+		log_info("attached", "interface=%s xdp=%s adopted=%s", name,
+			 attached->mode == DP_XDP_NATIVE ? "native" : "generic",
+			 attached->adopted ? "yes" : "no");
+	}
+	log_info("SYN-ACKs are clamped", "path_mtu=%u mss4=%u mss6=%u", app->path_mtu,
+		 app->limits.mss4, app->limits.mss6);
+	agent_dp_detach_others(app->dp);
+	return 0;
+}
+
+/* A file that says nothing sensible must not keep a backend from serving. */
+static void read_state(struct agent_app *app)
+{
+	struct err err;
+
+	snprintf(app->state_path, sizeof(app->state_path), INSTANCE_RUN_DIR "/%s.json",
+		 app->instance.name);
+	if (agent_state_read(app->state_path, &app->state, &err))
+		log_warn("what an earlier agent changed is not known, and will stay", "reason=%s",
+			 log_quote(err.text).text);
+	app->adopted = app->state.interface_count > 0;
+	if (app->adopted)
+		log_info("found an earlier agent's work", "file=%s", app->state_path);
+}
+
+static json_t *on_request(void *arg, const json_t *request)
+{
+	const char *op = json_string_value(json_object_get(request, "op"));
+
+	if (op && strcmp(op, "status") == 0)
+		return agent_app_report(arg);
+	return json_pack("{s:s}", "error", "unknown request; known is: status");
+}
+
+static int start(struct agent_app *app, struct err *err)
+{
+	int error = open_programs(app, err);
+
+	if (!error)
+		error = agent_host_plan(app->conf, &app->state, err);
+	if (!error)
+		error = agent_state_write(app->state_path, &app->state, err);
+	if (!error)
+		error = agent_host_apply_settings(&app->state, err);
+	if (!error)
+		error = attach_all(app, err);
+	if (!error)
+		error = agent_host_apply_addresses(&app->state, err);
+	if (error)
+		return error;
+	agent_host_release_others(app->conf, &app->state);
+	error = agent_state_write(app->state_path, &app->state, err);
+	if (error)
+		return error;
+	return control_listen(&app->loop, app->instance.socket, on_request, app, &app->control,
+			      err);
+}
+
+/* --- the loop --- */
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+	struct agent_app *app = handle->data;
+
+	if (number == SIGHUP) {
+		log_warn("SIGHUP has no effect: a changed file is loaded by a new start", "file=%s",
+			 log_quote(app->file).text);
+		return;
+	}
+	log_info("stopping", "signal=%d", number);
+	uv_stop(&app->loop);
+}
+
+static void start_signals(struct agent_app *app)
+{
+	static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
+
+	signal(SIGPIPE, SIG_IGN);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		uv_signal_init(&app->loop, &app->signals[i]);
+		app->signals[i].data = app;
+		uv_signal_start(&app->signals[i], on_signal, numbers[i]);
+	}
+}
+
+/* --- end --- */
+
+static void stop_loop(struct agent_app *app)
+{
+	if (app->control)
+		control_close(app->control);
+	for (size_t i = 0; i < sizeof(app->signals) / sizeof(app->signals[0]); i++)
+		uv_close((uv_handle_t *)&app->signals[i], NULL);
+	uv_run(&app->loop, UV_RUN_DEFAULT);
+	uv_loop_close(&app->loop);
+}
+
+/* After a failed start that would have taken over, the predecessor's work stays as it is. */
+static void undo(struct agent_app *app, bool failed)
+{
+	if (!failed || !app->adopted) {
+		agent_host_undo(&app->state);
+		if (app->dp)
+			agent_dp_teardown(app->dp);
+		else
+			rmdir(app->instance.pins);
+		unlink(app->state_path);
+	}
+	if (app->dp)
+		agent_dp_close(app->dp);
+	agent_state_fini(&app->state);
+}
+
+int agent_app_run(const struct conf_agent *conf, const char *file, struct err *err)
+{
+	struct agent_app app = {.conf = conf, .file = file, .started_ns = time_now_ns()};
+	int error;
+
+	instance_init(&app.instance, "agent-", conf->name);
+	error = instance_lock(&app.instance, err);
+	if (error)
+		return error;
+	error = uv_loop_init(&app.loop);
+	if (error) {
+		instance_unlock(&app.instance);
+		return err_set(err, error, "event loop: %s", uv_strerror(error));
+	}
+	start_signals(&app);
+	read_state(&app);
+	error = start(&app, err);
+	if (!error) {
+		log_info("running", "agent=%s file=%s vips=%zu balancers=%zu", conf->name,
+			 log_quote(file).text, conf->vip_count, conf->balancer_count);
+		uv_run(&app.loop, UV_RUN_DEFAULT);
+	}
+	undo(&app, error != 0);
+	stop_loop(&app);
+	instance_unlock(&app.instance);
+	if (!error)
+		log_info("stopped", "agent=%s", conf->name);
+	return error;
+}

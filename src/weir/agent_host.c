@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "weir/agent_host.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "dp/agent_dp.h"
+#include "net/host.h"
+
+enum { LOOPBACK_IFINDEX = 1 };
+
+/* --- plan --- */
+
+static bool is_on_loopback(const struct host_address *list, size_t count, const struct addr *addr)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (list[i].ifindex == LOOPBACK_IFINDEX && addr_equal(&list[i].addr, addr))
+			return true;
+	}
+	return false;
+}
+
+static int plan_addresses(const struct conf_agent *conf, struct agent_state *state, struct err *err)
+{
+	struct host_address *list;
+	size_t count;
+	int error = host_addresses(&list, &count, err);
+
+	if (error)
+		return error;
+	for (size_t i = 0; !error && i < conf->vip_count; i++) {
+		if (!is_on_loopback(list, count, &conf->vips[i]))
+			error = agent_state_add_address(state, &conf->vips[i]);
+	}
+	free(list);
+	return error ? err_set(err, error, "out of memory") : 0;
+}
+
+static int plan_settings(const char *interface, struct agent_state *state, struct err *err)
+{
+	struct host_sysctl needed[HOST_SYSCTLS_MAX];
+	size_t count;
+	int error = host_sysctls_needed(interface, needed, &count, err);
+
+	for (size_t i = 0; !error && i < count; i++) {
+		struct agent_setting setting = {.ours = needed[i].value};
+
+		memcpy(setting.name, needed[i].name, sizeof(setting.name));
+		error = host_sysctl_read(setting.name, &setting.before, err);
+		if (!error && agent_state_add_setting(state, &setting))
+			error = err_set(err, -ENOMEM, "out of memory");
+	}
+	return error;
+}
+
+static int plan_interface(const char *name, struct agent_state *state, struct err *err)
+{
+	struct agent_interface interface = {0};
+	bool there;
+	int error = agent_dp_has_clsact(name, &there, err);
+
+	if (error)
+		return error;
+	snprintf(interface.name, sizeof(interface.name), "%s", name);
+	interface.made_clsact = !there;
+	error = agent_state_add_interface(state, &interface);
+	return error ? err_set(err, error, "out of memory") : 0;
+}
+
+int agent_host_plan(const struct conf_agent *conf, struct agent_state *state, struct err *err)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < conf->interface_count; i++) {
+		error = plan_interface(conf->interfaces[i], state, err);
+		if (!error)
+			error = plan_settings(conf->interfaces[i], state, err);
+	}
+	return error ? error : plan_addresses(conf, state, err);
+}
+
+/* --- apply --- */
+
+int agent_host_apply_settings(const struct agent_state *state, struct err *err)
+{
+	for (size_t i = 0; i < state->setting_count; i++) {
+		const struct agent_setting *setting = &state->settings[i];
+		int now, error = host_sysctl_read(setting->name, &now, err);
+
+		if (error == -ENOENT) /* of an interface that an earlier agent had, and that left */
+			continue;
+		if (!error && now == setting->ours)
+			continue;
+		if (!error)
+			error = host_sysctl_write(setting->name, setting->ours, err);
+		if (error)
+			return error;
+		log_info("sysctl set", "name=%s value=%d before=%d", setting->name, setting->ours,
+			 now);
+	}
+	return 0;
+}
+
+int agent_host_apply_addresses(const struct agent_state *state, struct err *err)
+{
+	for (size_t i = 0; i < state->address_count; i++) {
+		int error = host_loopback_add(&state->addresses[i], err);
+		char text[ADDR_TEXT_MAX];
+
+		if (error == -EEXIST)
+			continue;
+		if (error)
+			return error;
+		log_info("VIP put on the loopback", "vip=%s",
+			 addr_format(&state->addresses[i], text));
+	}
+	return 0;
+}
+
+/* --- undo --- */
+
+static void remove_address(const struct addr *addr)
+{
+	char text[ADDR_TEXT_MAX];
+	struct err err;
+	int error = host_loopback_remove(addr, &err);
+
+	if (!error)
+		log_info("VIP taken off the loopback", "vip=%s", addr_format(addr, text));
+	else if (error != -EADDRNOTAVAIL)
+		log_warn("VIP left on the loopback", "reason=%s", log_quote(err.text).text);
+}
+
+static void restore_setting(const struct agent_setting *setting)
+{
+	struct err err;
+	int now, error = host_sysctl_read(setting->name, &now, &err);
+
+	if (error == -ENOENT)
+		return;
+	if (!error && now != setting->ours) {
+		log_info("sysctl left, for it was changed since", "name=%s value=%d", setting->name,
+			 now);
+		return;
+	}
+	if (!error)
+		error = host_sysctl_write(setting->name, setting->before, &err);
+	if (error)
+		log_warn("sysctl not restored", "reason=%s", log_quote(err.text).text);
+	else
+		log_info("sysctl restored", "name=%s value=%d", setting->name, setting->before);
+}
+
+/* The qdisc is ours to take only if we made it and nobody hung anything on it since. */
+static void release_interface(const struct agent_interface *interface)
+{
+	bool used = true;
+	struct err err;
+
+	agent_dp_detach_clamp(interface->name, false);
+	if (!interface->made_clsact)
+		return;
+	if (host_has_filters(interface->name, &used, &err) == 0 && !used)
+		agent_dp_detach_clamp(interface->name, true);
+	else
+		log_info("clsact qdisc left, for it is in use", "interface=%s", interface->name);
+}
+
+static bool has_vip(const struct conf_agent *conf, const struct addr *addr)
+{
+	for (size_t i = 0; i < conf->vip_count; i++) {
+		if (addr_equal(&conf->vips[i], addr))
+			return true;
+	}
+	return false;
+}
+
+static bool has_interface(const struct conf_agent *conf, const char *name)
+{
+	for (size_t i = 0; i < conf->interface_count; i++) {
+		if (strcmp(conf->interfaces[i], name) == 0)
+			return true;
+	}
+	return false;
+}
+
+void agent_host_release_others(const struct conf_agent *conf, struct agent_state *state)
+{
+	for (size_t i = state->address_count; i-- > 0;) {
+		if (has_vip(conf, &state->addresses[i]))
+			continue;
+		remove_address(&state->addresses[i]);
+		agent_state_drop_address(state, i);
+	}
+	for (size_t i = state->interface_count; i-- > 0;) {
+		if (has_interface(conf, state->interfaces[i].name))
+			continue;
+		release_interface(&state->interfaces[i]);
+		agent_state_drop_interface(state, i);
+	}
+}
+
+void agent_host_undo(const struct agent_state *state)
+{
+	for (size_t i = 0; i < state->address_count; i++)
+		remove_address(&state->addresses[i]);
+	for (size_t i = 0; i < state->interface_count; i++)
+		release_interface(&state->interfaces[i]);
+	for (size_t i = 0; i < state->setting_count; i++)
+		restore_setting(&state->settings[i]);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <getopt.h>
+#include <stdio.h>
+
+#include "base/log.h"
+#include "weir/agent_app.h"
+#include "weir/command.h"
+
+static const char help[] =
+	"usage: weir agent --config FILE [--check] [--debug]\n"
+	"\n"
+	"On a backend: puts the VIPs on the loopback, keeps ARP silent about them, takes the\n"
+	"tunnels of the balancers off, clamps the MSS of SYN-ACKs to what fits the tunnel.\n"
+	"\n"
+	"  -c, --config FILE  what to do; see weir.yaml(5)\n"
+	"      --check        only say what on this host would hinder; exit 1 if something would\n"
+	"      --debug        log more\n"
+	"      --help         this text\n"
+	"\n"
+	"SIGTERM and SIGINT undo all of it. After any other end of the process the kernel takes\n"
+	"tunnels off as before, and the next start takes over without losing a packet.\n";
+
+struct options {
+	const char *file;
+	bool check;
+};
+
+static int run(const struct conf_agent *conf, const struct options *options)
+{
+	struct err err;
+
+	if (options->check)
+		return agent_check(conf, stdout) ? EXIT_NO : EXIT_OK;
+	if (agent_app_run(conf, options->file, &err))
+		return command_fail("agent", "%s", err.text);
+	return EXIT_OK;
+}
+
+static int load_and_run(const struct options *options)
+{
+	struct err_list errors = {0};
+	struct conf_agent *conf;
+	int status;
+
+	if (conf_agent_load(options->file, &conf, &errors)) {
+		command_print_errors(options->file, &errors);
+		err_list_fini(&errors);
+		return EXIT_NO;
+	}
+	status = run(conf, options);
+	conf_agent_free(conf);
+	return status;
+}
+
+int command_agent(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"config", required_argument, NULL, 'c'},
+		{"check", no_argument, NULL, 'k'},
+		{"debug", no_argument, NULL, 'd'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	struct options given = {0};
+	int option;
+
+	while ((option = getopt_long(argc, argv, "c:h", options, NULL)) != -1) {
+		switch (option) {
+		case 'c': given.file = optarg; break;
+		case 'k': given.check = true; break;
+		case 'd': log_set_level(LOG_DEBUG); break;
+		case 'h': fputs(help, stdout); return EXIT_OK;
+		default: return command_usage_error("agent", "unknown option");
+		}
+	}
+	if (!given.file || optind != argc)
+		return command_usage_error("agent", "--config FILE is needed, and nothing else");
+	return load_and_run(&given);
+}

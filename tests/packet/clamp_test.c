@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The SYN-ACKs that leave a backend: found natively (clamp.h) and changed by the tc program in the
+ * kernel, with the checksum right again.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../lib/frame.h"
+#include "dp/agent_dp.h"
+
+#define VIP4 "198.51.100.10"
+#define VIP6 "2001:db8:10::10"
+
+static const char *const vips[] = {VIP4, VIP6};
+
+enum { PATH_MTU = 1500, FRAMES_DAMAGED = 20000, ACTION_NONE = 0xffff };
+
+static struct addr vip_list[sizeof(vips) / sizeof(vips[0])];
+static struct agent_dp *kernel; /* NULL: not root */
+
+static int env_vip(const struct pkt_addr *addr)
+{
+	for (size_t i = 0; i < sizeof(vips) / sizeof(vips[0]); i++) {
+		if (memcmp(vip_list[i].bytes, addr->bytes, sizeof(addr->bytes)) == 0)
+			return addr_is4(&vip_list[i]) ? 4 : 6;
+	}
+	return 0;
+}
+
+#include "dp/clamp.h"
+
+static void put(uint8_t *at, size_t size, uint32_t value)
+{
+	for (size_t i = 0; i < size; i++)
+		at[i] = (uint8_t)(value >> 8 * (size - 1 - i));
+}
+
+static void say_frame(const uint8_t *frame, size_t length)
+{
+	static char text[2 * FRAME_MAX + 1];
+
+	frame_hex(frame, length, text);
+	print_error("frame: %s\n", text);
+}
+
+static uint64_t random_next(void)
+{
+	static uint64_t state = 0x9e3779b97f4a7c15ULL;
+
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return state;
+}
+
+struct clamp_row {
+	const char *name;
+	const char *src;
+	uint8_t flags;
+	uint8_t size; /* of the options */
+	const char *options;
+	int found;    /* enum agent_clamp, or CLAMP_NOT_OURS */
+	uint16_t mss; /* afterwards, at mss_at of the options; 0: the frame stays as it is */
+	uint8_t mss_at;
+};
+
+enum { NOT_OURS = -1, SYN_ACK = FRAME_SYN | FRAME_ACK };
+
+/* Path MTU 1500, some balancers IPv6: 1500 - 40 - 20 - 20 and 1500 - 40 - 40 - 20. */
+static const struct clamp_row clamp_rows[] = {
+	{"as Linux sends it", VIP4, SYN_ACK, 12, "\2\4\5\xb4\1\1\4\2\1\3\3\7", AGENT_CLAMP_CLAMPED,
+	 1420, 2},
+	{"IPv6", VIP6, SYN_ACK, 12, "\2\4\5\xa0\1\1\4\2\1\3\3\7", AGENT_CLAMP_CLAMPED, 1400, 2},
+	{"at an odd offset", VIP4, SYN_ACK, 8, "\1\2\4\5\xb4\1\1\0", AGENT_CLAMP_CLAMPED, 1420, 3},
+	{"at an odd offset, IPv6", VIP6, SYN_ACK, 8, "\1\2\4\xff\xff\1\1\0", AGENT_CLAMP_CLAMPED,
+	 1400, 3},
+	{"last of all", VIP4, SYN_ACK, 40,
+	 "\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\2\4\5\xb4",
+	 AGENT_CLAMP_CLAMPED, 1420, 38},
+	{"after a long option", VIP4, SYN_ACK, 16, "\x08\x0a\1\2\3\4\5\6\7\x08\2\4\5\xb4\0\0",
+	 AGENT_CLAMP_CLAMPED, 1420, 12},
+	{"one more than fits", VIP4, SYN_ACK, 4, "\2\4\x05\x8d", AGENT_CLAMP_CLAMPED, 1420, 2},
+	{"just fits", VIP4, SYN_ACK, 4, "\2\4\x05\x8c", AGENT_CLAMP_FITTING, 0, 0},
+	{"small", VIP6, SYN_ACK, 4, "\2\4\2\x18", AGENT_CLAMP_FITTING, 0, 0},
+	{"with ECN's flag", VIP4, SYN_ACK | 0x40, 4, "\2\4\5\xb4", AGENT_CLAMP_CLAMPED, 1420, 2},
+	{"no options", VIP4, SYN_ACK, 0, "", AGENT_CLAMP_ABSENT, 0, 0},
+	{"options without it", VIP4, SYN_ACK, 4, "\1\3\3\7", AGENT_CLAMP_ABSENT, 0, 0},
+	{"behind the list's end", VIP4, SYN_ACK, 8, "\1\0\1\1\2\4\5\xb4", AGENT_CLAMP_ABSENT, 0, 0},
+	{"an option of length 0", VIP4, SYN_ACK, 8, "\x09\0\1\1\2\4\5\xb4", AGENT_CLAMP_UNREADABLE,
+	 0, 0},
+	{"an option of length 1", VIP4, SYN_ACK, 8, "\x09\1\1\1\2\4\5\xb4", AGENT_CLAMP_UNREADABLE,
+	 0, 0},
+	{"an option beyond the header", VIP4, SYN_ACK, 4, "\1\1\x09\3", AGENT_CLAMP_UNREADABLE, 0,
+	 0},
+	{"a kind without a length", VIP4, SYN_ACK, 4, "\1\1\1\2", AGENT_CLAMP_UNREADABLE, 0, 0},
+	{"cut by the header's end", VIP4, SYN_ACK, 4, "\1\2\4\5", AGENT_CLAMP_UNREADABLE, 0, 0},
+	{"of another length", VIP4, SYN_ACK, 8, "\2\5\5\xb4\1\1\1\1", AGENT_CLAMP_UNREADABLE, 0, 0},
+	{"a SYN", VIP4, FRAME_SYN, 4, "\2\4\5\xb4", NOT_OURS, 0, 0},
+	{"an ACK", VIP4, FRAME_ACK, 4, "\2\4\5\xb4", NOT_OURS, 0, 0},
+	{"a SYN-ACK-RST", VIP4, SYN_ACK | FRAME_RST, 4, "\2\4\5\xb4", NOT_OURS, 0, 0},
+	{"another source", "198.51.100.11", SYN_ACK, 4, "\2\4\5\xb4", NOT_OURS, 0, 0},
+	{"another source, IPv6", "2001:db8:10::11", SYN_ACK, 4, "\2\4\5\xa0", NOT_OURS, 0, 0},
+};
+
+static uint16_t tcp_checksum(const uint8_t *frame, size_t length)
+{
+	const uint8_t *ip = frame + FRAME_ETH;
+	size_t header = ip[0] >> 4 == 4 ? 20 : 40, addresses = ip[0] >> 4 == 4 ? 8 : 32;
+	size_t tcp = length - FRAME_ETH - header;
+	uint32_t pseudo = IPPROTO_TCP + (uint32_t)tcp;
+
+	pseudo += (uint16_t)~frame_checksum(ip + (header == 20 ? 12 : 8), addresses, 0);
+	return frame_checksum(ip + header, tcp, pseudo);
+}
+
+static void build_syn_ack(const struct clamp_row *row, struct frame *ret)
+{
+	bool is6 = strchr(row->src, ':') != NULL;
+	const struct frame_spec spec = {.src = row->src,
+					.dst = is6 ? "2001:db8:c::5" : "203.0.113.5",
+					.tcp_flags = row->flags,
+					.tcp_options = row->size};
+
+	frame_build(&spec, ret);
+	memcpy(ret->bytes + ret->l4 + 20, row->options, row->size);
+	put(ret->bytes + ret->l4 + 16, 2, 0);
+	put(ret->bytes + ret->l4 + 16, 2, tcp_checksum(ret->bytes, ret->length));
+}
+
+/* What the tc program does with clamp.h, over plain memory of the frame's length. */
+static int find_native(const uint8_t *frame, size_t length, struct clamp *clamp)
+{
+	struct agent_limits limits = agent_dp_limits(PATH_MTU, 40);
+	uint8_t *copy = malloc(length + 2);
+	struct pkt_cursor cursor = {copy + 2, copy + 2 + length};
+	int found = NOT_OURS;
+
+	memset(clamp, 0, sizeof(*clamp));
+	memcpy(copy + 2, frame, length);
+	if (clamp_wanted(cursor, &limits, clamp)) {
+		found = AGENT_CLAMP_UNREADABLE;
+		assert_true(clamp->size <= CLAMP_OPTIONS_MAX);
+		if (clamp->options_at + clamp->size <= length) {
+			memcpy(clamp->options, copy + 2 + clamp->options_at, clamp->size);
+			found = clamp_walk(clamp);
+		}
+	}
+	free(copy);
+	return found;
+}
+
+/* Runs the tc program; returns what it counted. */
+static int clamp_in_kernel(uint8_t *frame, size_t length)
+{
+	static struct agent_count before[AGENT_CLAMP_COUNT];
+	uint32_t action = ACTION_NONE;
+	size_t after = length;
+	int found = NOT_OURS;
+
+	assert_int_equal(agent_dp_run(kernel, AGENT_DP_CLAMP, frame, &after, FRAME_MAX, &action),
+			 0);
+	assert_int_equal(after, length);
+	assert_int_equal((int32_t)action, -1); /* filters after it have their say */
+	for (int i = 0; i < AGENT_CLAMP_COUNT; i++) {
+		struct agent_count now = agent_dp_clamp_count(kernel, (enum agent_clamp)i);
+
+		if (now.packets != before[i].packets) {
+			assert_int_equal(found, NOT_OURS);
+			found = i;
+		}
+		before[i] = now;
+	}
+	return found;
+}
+
+static void test_clamp(void **state)
+{
+	static struct frame frame, want;
+	struct clamp clamp;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(clamp_rows) / sizeof(clamp_rows[0]); i++) {
+		const struct clamp_row *row = &clamp_rows[i];
+		int found;
+
+		build_syn_ack(row, &frame);
+		assert_int_equal(tcp_checksum(frame.bytes, frame.length), 0);
+		found = find_native(frame.bytes, frame.length, &clamp);
+		if (found != row->found)
+			fail_msg("%s: found %d, should be %d", row->name, found, row->found);
+		want = frame;
+		if (row->mss) {
+			assert_int_equal(clamp.limit, row->mss);
+			assert_int_equal(clamp_mss_at(&clamp), frame.l4 + 20 + row->mss_at);
+			put(want.bytes + frame.l4 + 20 + row->mss_at, 2, row->mss);
+			put(want.bytes + frame.l4 + 16, 2, 0);
+			put(want.bytes + frame.l4 + 16, 2, tcp_checksum(want.bytes, want.length));
+		}
+		if (!kernel)
+			continue;
+		assert_int_equal(clamp_in_kernel(frame.bytes, frame.length), row->found);
+		if (memcmp(frame.bytes, want.bytes, want.length) != 0) {
+			say_frame(frame.bytes, frame.length);
+			say_frame(want.bytes, want.length);
+			fail_msg("%s: the first is what came, the second what should", row->name);
+		}
+	}
+}
+
+/* Damaged SYN-ACKs: both worlds find the same, and only the MSS and the checksum ever change. */
+static void test_clamp_damage(void **state)
+{
+	static struct frame frame, before;
+	struct clamp clamp;
+
+	(void)state;
+	for (int i = 0; i < FRAMES_DAMAGED; i++) {
+		const struct clamp_row *row =
+			&clamp_rows[random_next() % (sizeof(clamp_rows) / sizeof(clamp_rows[0]))];
+		int found;
+
+		build_syn_ack(row, &frame);
+		for (uint64_t left = random_next() % 3; left; left--)
+			frame.bytes[random_next() % frame.length] ^= (uint8_t)random_next();
+		if (random_next() % 2)
+			frame.length = FRAME_ETH + 1 + random_next() % (frame.length - FRAME_ETH);
+		found = find_native(frame.bytes, frame.length, &clamp);
+		/* The kernel makes no skb with less than an IP header. */
+		if (!kernel || frame.length < FRAME_ETH + 40)
+			continue;
+		before = frame;
+		assert_int_equal(clamp_in_kernel(frame.bytes, frame.length), found);
+		if (found == AGENT_CLAMP_CLAMPED) {
+			memcpy(before.bytes + clamp.checksum_at, frame.bytes + clamp.checksum_at,
+			       2);
+			put(before.bytes + clamp_mss_at(&clamp), 2, clamp.limit);
+		}
+		assert_memory_equal(frame.bytes, before.bytes, frame.length);
+	}
+}
+
+static void test_limits(void **state)
+{
+	static const struct {
+		uint32_t path_mtu, overhead;
+		uint16_t mss4, mss6;
+	} cases[] = {
+		{1500, 20, 1440, 1420}, {1500, 40, 1420, 1400}, {9000, 40, 8920, 8900},
+		{1280, 40, 1200, 1180}, {68, 40, 88, 88},       {1u << 31, 20, 65535, 65535},
+	};
+	struct prefix list[2];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct agent_limits limits = agent_dp_limits(cases[i].path_mtu, cases[i].overhead);
+
+		assert_int_equal(limits.mss4, cases[i].mss4);
+		assert_int_equal(limits.mss6, cases[i].mss6);
+	}
+	assert_int_equal(prefix_parse("192.0.2.0/24", &list[0]), 0);
+	assert_int_equal(prefix_parse("2001:db8::/32", &list[1]), 0);
+	assert_int_equal(agent_dp_overhead(list, 1), 20);
+	assert_int_equal(agent_dp_overhead(list, 2), 40);
+}
+
+/* Without the kernel's engine this says so, and the rest ran natively. */
+static void test_kernel_ran(void **state)
+{
+	(void)state;
+	if (!kernel) {
+		print_message("no BPF_PROG_TEST_RUN: needs root\n");
+		skip();
+	}
+}
+
+static int open_kernel(void **state)
+{
+	struct agent_dp_options options = {
+		.vips = vip_list,
+		.vip_count = sizeof(vips) / sizeof(vips[0]),
+		.limits = agent_dp_limits(PATH_MTU, 40),
+	};
+	struct err err;
+
+	(void)state;
+	for (size_t i = 0; i < options.vip_count; i++) {
+		if (addr_parse(vips[i], &vip_list[i]))
+			return -1;
+	}
+	if (geteuid() == 0 && agent_dp_open(&options, &kernel, &err) != 0) {
+		print_error("%s\n", err.text);
+		return -1;
+	}
+	return 0;
+}
+
+static int close_kernel(void **state)
+{
+	(void)state;
+	if (kernel)
+		agent_dp_close(kernel);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_kernel_ran),
+		cmocka_unit_test(test_clamp),
+		cmocka_unit_test(test_clamp_damage),
+		cmocka_unit_test(test_limits),
+	};
+
+	return cmocka_run_group_tests(tests, open_kernel, close_kernel);
+}
