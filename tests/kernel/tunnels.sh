@@ -1,0 +1,224 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Weir's tunnels against the kernel's own: what `weir run` wraps is taken in by ipip, sit and
+# ip6tnl devices, and what such devices send is taken in by `weir agent`. Runs in the guest.
+#
+#     client ---- router ---- lb: weir run, or the kernel's tunnels
+#                       \---- b1: the kernel's tunnels
+#                        \--- b2: weir agent
+#
+# Each way through the four kinds of tunnel (4in4, 4in6, 6in6, 6in4) has a VIP of its own; the
+# answers go straight to the client.
+
+WEIR=/build/weir
+PASS=/build/tests/lib/pass.bpf.o
+IN44=198.51.100.44
+IN46=198.51.100.46
+IN66=2001:db8:10::66
+IN64=2001:db8:10::64
+count=0
+
+in_ns() {
+	local space=$1
+	shift
+	nsenter --net="/run/netns/$space" "$@"
+}
+
+check() {
+	local text=$1
+	shift
+	count=$((count + 1))
+	if "$@"; then
+		echo "ok $count - $text"
+	else
+		echo "not ok $count - $text"
+		failed=1
+	fi
+}
+
+# wait_for SECONDS COMMAND...
+wait_for() {
+	local deadline=$((SECONDS + $1))
+	shift
+	until "$@"; do
+		[ $SECONDS -lt $deadline ] || return 1
+		sleep 0.2
+	done
+}
+
+# No duplicate address detection to wait for, no filter on the way back.
+space() {
+	ip netns add "$1"
+	in_ns "$1" ip link set lo up
+	in_ns "$1" sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0 \
+		net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0
+}
+
+# wire NAME NET4 NET6: eth0 there, .11 and ::11; the router's end, .1 and ::1. A native program at
+# the router's end, or what is sent by XDP_TX is lost; no checksums left to a card.
+wire() {
+	space "$1"
+	ip link add eth0 netns "$1" type veth peer name "$1" netns router
+	in_ns "$1" ethtool -K eth0 tx off >/dev/null
+	in_ns router ethtool -K "$1" tx off >/dev/null
+	in_ns router ip link set dev "$1" xdpdrv obj $PASS sec xdp
+	in_ns "$1" ip addr add "$2.11/24" dev eth0
+	in_ns "$1" ip addr add "$3::11/64" dev eth0
+	in_ns router ip addr add "$2.1/24" dev "$1"
+	in_ns router ip addr add "$3::1/64" dev "$1"
+	in_ns "$1" ip link set eth0 up
+	in_ns router ip link set "$1" up
+	in_ns "$1" ip route add default via "$2.1"
+	in_ns "$1" ip route add default via "$3::1"
+}
+
+topology() {
+	space router
+	in_ns router sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
+	wire client 203.0.113 2001:db8:c
+	wire lb 192.0.2 2001:db8:2
+	wire b1 10.0.1 2001:db8:1
+	wire b2 10.0.2 2001:db8:4
+	for vip in $IN44 $IN46 100.64.1.0/24; do
+		in_ns router ip route add $vip via 192.0.2.11
+	done
+	for vip in $IN66 $IN64 2001:db8:f::/64; do
+		in_ns router ip route add $vip via 2001:db8:2::11
+	done
+	mkdir /tmp/www
+	for name in b1 b2; do
+		mkdir /tmp/www/$name
+		echo $name >/tmp/www/$name/index.html
+		in_ns $name httpd -p '[::]:80' -h /tmp/www/$name
+	done
+}
+
+vips_on_lo() {
+	for vip in $IN44/32 $IN46/32 $IN66/128 $IN64/128; do
+		in_ns "$1" ip addr add $vip dev lo
+	done
+}
+
+# request ADDRESS: one HTTP request of the client, its answer's last line.
+request() {
+	in_ns client timeout 2 /bin/bash -c '
+		exec 3<>"/dev/tcp/$0/80" && printf "GET / HTTP/1.0\r\n\r\n" >&3 && tail -n 1 <&3
+	' "$1" 2>/dev/null
+}
+
+# answers VIP NAME
+answers() { [ "$(request "$1")" = "$2" ]; }
+
+# received NAMESPACE DEVICE
+received() { in_ns "$1" sed -n "s/^ *$2: *[0-9]* *\([0-9]*\) .*/\1/p" /proc/net/dev; }
+
+# --- weir run to the kernel's devices ---
+
+receiving_devices() {
+	in_ns b1 ip link add in44 type ipip local 10.0.1.11
+	in_ns b1 ip link add in64 type sit local 10.0.1.11
+	in_ns b1 ip link add in66 type ip6tnl mode any local 2001:db8:1::11
+	for device in in44 in64 in66; do
+		in_ns b1 ip link set $device up
+	done
+	vips_on_lo b1
+}
+
+node_config() {
+	cat <<-END
+		node:
+		  name: lb
+		  interfaces: [eth0]
+		  xdp: native
+		  tunnel: {source4: 100.64.1.0/24, source6: "2001:db8:f::/64"}
+		seed: tunnels
+		pools:
+		- name: over4
+		  check: {type: tcp, port: 80, interval: 500ms, timeout: 400ms, rise: 1, fall: 2}
+		  backends: [{name: b1, address: 10.0.1.11}]
+		- name: over6
+		  check: {type: tcp, port: 80, interval: 500ms, timeout: 400ms, rise: 1, fall: 2}
+		  backends: [{name: b1, address: "2001:db8:1::11"}]
+		services:
+		- {name: in44, vips: [$IN44], listen: [tcp/80], pool: over4, forward: ipip,
+		   tracking: always}
+		- {name: in46, vips: [$IN46], listen: [tcp/80], pool: over6, forward: ipip,
+		   tracking: always}
+		- {name: in66, vips: ["$IN66"], listen: [tcp/80], pool: over6, forward: ipip,
+		   tracking: always}
+		- {name: in64, vips: ["$IN64"], listen: [tcp/80], pool: over4, forward: ipip,
+		   tracking: always}
+	END
+}
+
+test_run() {
+	receiving_devices
+	node_config >/tmp/lb.yaml
+	nsenter --net=/run/netns/lb $WEIR run --config /tmp/lb.yaml >/tmp/lb.log 2>&1 &
+	daemon=$!
+	check "weir run: 4in4 to an ipip device" wait_for 20 answers $IN44 b1
+	check "weir run: 4in6 to an ip6tnl device" wait_for 5 answers $IN46 b1
+	check "weir run: 6in6 to an ip6tnl device" wait_for 5 answers $IN66 b1
+	check "weir run: 6in4 to a sit device" wait_for 5 answers $IN64 b1
+	for device in in44 in64 in66; do
+		check "$device received them" [ "$(received b1 $device)" -ge 4 ]
+	done
+	kill $daemon
+	check "weir run ends with status 0" wait $daemon
+}
+
+# --- the kernel's devices to weir agent ---
+
+# One of the IPv6 tunnels with the encapsulation limit that Linux adds unless told not to. Two
+# devices cannot have the same two ends.
+sending_devices() {
+	in_ns lb ip addr add 2001:db8:2::66/64 dev eth0
+	in_ns lb sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
+	in_ns lb ip link add out44 type ipip local 192.0.2.11 remote 10.0.2.11
+	in_ns lb ip link add out64 type sit local 192.0.2.11 remote 10.0.2.11
+	in_ns lb ip link add out46 type ip6tnl mode ipip6 local 2001:db8:2::11 \
+		remote 2001:db8:4::11 encaplimit none
+	in_ns lb ip link add out66 type ip6tnl mode ip6ip6 local 2001:db8:2::66 \
+		remote 2001:db8:4::11
+	for device in out44 out46 out66 out64; do
+		in_ns lb ip link set $device up
+	done
+	in_ns lb ip route add $IN44 dev out44
+	in_ns lb ip route add $IN46 dev out46
+	in_ns lb ip route add $IN66 dev out66
+	in_ns lb ip route add $IN64 dev out64
+}
+
+agent_config() {
+	cat <<-END
+		agent:
+		  name: b2
+		  interfaces: [eth0]
+		  xdp: native
+		  balancers: [192.0.2.11, "2001:db8:2::/64"]
+		  vips: [$IN44, $IN46, "$IN66", "$IN64"]
+	END
+}
+
+test_agent() {
+	sending_devices
+	agent_config >/tmp/b2.yaml
+	nsenter --net=/run/netns/b2 $WEIR agent --config /tmp/b2.yaml >/tmp/b2.log 2>&1 &
+	daemon=$!
+	check "weir agent: 4in4 from an ipip device" wait_for 20 answers $IN44 b2
+	check "weir agent: 4in6 from an ip6tnl device" wait_for 5 answers $IN46 b2
+	check "weir agent: 6in6 from an ip6tnl device, with its limit" wait_for 5 answers $IN66 b2
+	check "weir agent: 6in4 from a sit device" wait_for 5 answers $IN64 b2
+	kill $daemon
+	check "weir agent ends with status 0" wait $daemon
+	check "and its VIPs are gone" no_vip b2
+}
+
+no_vip() { ! in_ns "$1" ip addr show dev lo | grep -qF $IN44; }
+
+topology
+test_run
+test_agent
+[ -z "$failed" ] || sed 's/^/# /' /tmp/*.log
+echo "1..$count"
