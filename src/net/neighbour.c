@@ -140,7 +140,7 @@ static bool wants_request(const struct neighbour *neighbour)
 		return false;
 	if (!(kernel->state & (NUD_USABLE | NUD_INCOMPLETE)))
 		return true;
-	/* Packets of the data plane do not count as use: unasked, an entry would go stale for good. */
+	/* Packets of the data plane do not count as use: unasked, an entry would stay stale. */
 	return neighbour->table->unmanaged ? kernel->state & NUD_STALE : !kernel->managed;
 }
 
