@@ -140,7 +140,7 @@ static bool wants_request(const struct neighbour *neighbour)
 		return false;
 	if (!(kernel->state & (NUD_USABLE | NUD_INCOMPLETE)))
 		return true;
-	/* Packets of the data plane do not count as use: unasked, an entry would go stale for good. */
+	/* Packets of the data plane do not count as use: unasked, an entry would stay stale. */
 	return neighbour->table->unmanaged ? kernel->state & NUD_STALE : !kernel->managed;
 }
 
@@ -231,15 +231,14 @@ static void watch_failing(struct neighbours *neighbours)
 void neighbour_look(struct neighbour *neighbour)
 {
 	int refused = neighbour->refused;
-	bool differs = false;
+	bool differs;
 
-	if (neighbour->stale) {
-		differs = read_kernel(neighbour);
-		neighbour->ask = true;
-	}
-	if (neighbour->ask && !neighbour->failing && wants_request(neighbour))
+	if (!neighbour->stale)
+		return;
+	neighbour->stale = false;
+	differs = read_kernel(neighbour);
+	if (!neighbour->failing && wants_request(neighbour))
 		request(neighbour);
-	neighbour->stale = neighbour->ask = false;
 	watch_failing(neighbour->table);
 	if (differs || neighbour->refused != refused)
 		neighbour->table->changed(neighbour->table->arg, neighbour);

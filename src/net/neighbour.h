@@ -30,7 +30,6 @@ struct neighbour {
 	bool failing; /* the kernel says so; believed after a moment */
 	bool failed;  /* it did not answer, since it last had a MAC */
 	bool stale;   /* to be read anew */
-	bool ask;     /* to be asked for at the next look */
 	bool made;    /* the entry in the kernel is our work */
 	bool marked;  /* MANAGED was set by us */
 };

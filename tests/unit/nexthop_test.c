@@ -1,131 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Next hops against the real kernel. The test process enters a network namespace of its own, a
- * child holds a second one, and two veth pairs join them:
- *
- *        here                         peer
- *   v0 10.0.0.1/24, fd00::1/64  --  v1 10.0.0.2/24, fd00::2/64
- *   v2 10.0.1.1/24              --  v3 10.0.1.2/24
- *
- * The last byte of a MAC address is the interface's number: v0 02:00:00:00:00:00, and so on. Both
- * ends vanish with the two processes.
- */
+/* Next hops against the real kernel: the two namespaces of tests/lib/pairs.h. */
 #include "net/nexthop.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/neighbour.h>
 #include <net/if.h>
-#include <sched.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "../lib/loop.h"
+#include "../lib/pairs.h"
 #include "net/rtnl.h"
 
 static uv_loop_t loop;
 static struct nexthops *nexthops;
-static pid_t peer;
-static int here_fd, peer_fd; /* the namespaces */
-
-/* Runs a shell command, which must succeed. "PEER" in front runs it in the peer's namespace. */
-static void run(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void run(const char *format, ...)
-{
-	char command[1024];
-	int used = 0;
-	va_list args;
-
-	if (strncmp(format, "PEER ", 5) == 0) {
-		format += 5;
-		used = snprintf(command, sizeof(command), "nsenter --net=/proc/%d/ns/net ",
-				(int)peer);
-	}
-	va_start(args, format);
-	vsnprintf(command + used, sizeof(command) - (size_t)used, format, args);
-	va_end(args);
-	if (system(command))
-		fail_msg("failed: %s", command);
-}
-
-static int open_peer(void)
-{
-	char path[64];
-	char byte;
-	int ready[2];
-
-	assert_return_code(pipe(ready), errno);
-	peer = fork();
-	assert_return_code(peer, errno);
-	if (peer == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (unshare(CLONE_NEWNET) || write(ready[1], "", 1) != 1)
-			_exit(1);
-		for (;;)
-			pause();
-	}
-	close(ready[1]);
-	assert_int_equal(read(ready[0], &byte, 1), 1);
-	close(ready[0]);
-	snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)peer);
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
-
-static int open_world(void **state)
-{
-	(void)state;
-	if (unshare(CLONE_NEWNET)) {
-		print_message("network namespaces need root\n");
-		return -1;
-	}
-	here_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	peer_fd = open_peer();
-	run("ip link set lo up");
-	run("PEER ip link set lo up");
-	return 0;
-}
-
-static int close_world(void **state)
-{
-	(void)state;
-	kill(peer, SIGKILL);
-	waitpid(peer, NULL, 0);
-	close(here_fd);
-	close(peer_fd);
-	return 0;
-}
-
-static void add_pair(int number)
-{
-	run("ip link add v%d address 02:00:00:00:00:%02x type veth peer name v%d "
-	    "address 02:00:00:00:00:%02x netns %d",
-	    number, (unsigned)number, number + 1, (unsigned)number + 1, (int)peer);
-	run("ip addr add 10.0.%d.1/24 dev v%d && ip link set v%d up", number / 2, number, number);
-	run("PEER sh -c 'ip addr add 10.0.%d.2/24 dev v%d && ip link set v%d up'", number / 2,
-	    number + 1, number + 1);
-	/* The kernel gives up after three unanswered probes: make that short. */
-	run("ip ntable change name arp_cache dev v%d retrans 100", number);
-	run("ip ntable change name ndisc_cache dev v%d retrans 100", number);
-}
 
 static int set_up(void **state)
 {
 	(void)state;
-	add_pair(0);
-	add_pair(2);
-	run("ip addr add fd00::1/64 dev v0 nodad");
-	run("PEER ip addr add fd00::2/64 dev v1 nodad");
+	pairs_add(0);
+	pairs_add(2);
+	pairs_run("ip addr add fd00::1/64 dev v0 nodad");
+	pairs_run("PEER ip addr add fd00::2/64 dev v1 nodad");
 	uv_loop_init(&loop);
 	nexthops = NULL;
 	return nexthops_open(&loop, &nexthops, NULL);
@@ -144,7 +47,7 @@ static int tear_down(void **state)
 	(void)state;
 	close_nexthops();
 	assert_int_equal(uv_loop_close(&loop), 0);
-	run("ip link del v0; ip link del v2; ip route flush table main type unreachable");
+	pairs_run("ip link del v0; ip link del v2; ip route flush table main type unreachable");
 	return 0;
 }
 
@@ -245,21 +148,6 @@ static struct rtnl_neigh kernel_entry(const char *link, const char *text)
 	return found;
 }
 
-/* A packet from the peer to `to`, for which its kernel asks who we are. */
-static void send_from_peer(const char *to)
-{
-	struct addr addr = addr_of(to);
-	struct sockaddr_storage storage;
-	socklen_t length = addr_sockaddr(&addr, 9, &storage);
-	int fd;
-
-	assert_return_code(setns(peer_fd, CLONE_NEWNET), errno);
-	fd = socket(storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	assert_return_code(sendto(fd, "", 1, 0, (struct sockaddr *)&storage, length), errno);
-	close(fd);
-	assert_return_code(setns(here_fd, CLONE_NEWNET), errno);
-}
-
 static void test_direct(void **state)
 {
 	struct seen seen = {0};
@@ -283,16 +171,16 @@ static void test_gateway(void **state)
 	struct seen seen = {0};
 
 	(void)state;
-	run("ip route add 192.0.2.0/24 via 10.0.1.2 mtu 1400 src 10.0.0.1");
+	pairs_run("ip route add 192.0.2.0/24 via 10.0.1.2 mtu 1400 src 10.0.0.1");
 	watch(&seen, "192.0.2.7");
 	wait_mac(&seen, 3);
 	assert_int_equal(seen.last.ifindex, if_nametoindex("v2"));
 	assert_int_equal(seen.last.mtu, 1400);
 	assert_source(&seen, "10.0.0.1");
-	run("ip route replace 192.0.2.0/24 via 10.0.1.2 mtu 9000");
+	pairs_run("ip route replace 192.0.2.0/24 via 10.0.1.2 mtu 9000");
 	seen.mtu = 1500; /* no route makes an interface larger */
 	assert_true(loop_until(&loop, has_mtu, &seen));
-	run("ip link set v2 mtu 1300");
+	pairs_run("ip link set v2 mtu 1300");
 	seen.mtu = 1300;
 	assert_true(loop_until(&loop, has_mtu, &seen));
 }
@@ -302,8 +190,8 @@ static void test_ip6(void **state)
 	struct seen direct = {0}, routed = {0}, mixed = {0};
 
 	(void)state;
-	run("ip -6 route add 2001:db8::/32 via fd00::2 mtu 1280");
-	run("ip route add 198.51.100.0/24 via inet6 fd00::2 dev v0");
+	pairs_run("ip -6 route add 2001:db8::/32 via fd00::2 mtu 1280");
+	pairs_run("ip route add 198.51.100.0/24 via inet6 fd00::2 dev v0");
 	watch(&direct, "fd00::2");
 	watch(&routed, "2001:db8::5");
 	watch(&mixed, "198.51.100.9");
@@ -322,14 +210,14 @@ static void test_mac_changed(void **state)
 	struct seen ip4 = {0}, ip6 = {0};
 
 	(void)state;
-	run("ip route add 192.0.2.0/24 via 10.0.0.2");
+	pairs_run("ip route add 192.0.2.0/24 via 10.0.0.2");
 	watch(&ip4, "192.0.2.1");
 	watch(&ip6, "fd00::2");
 	wait_mac(&ip4, 1);
 	wait_mac(&ip6, 1);
-	run("PEER ip link set v1 address 02:00:00:00:00:77");
-	send_from_peer("10.0.0.1");
-	send_from_peer("fd00::1");
+	pairs_run("PEER ip link set v1 address 02:00:00:00:00:77");
+	pairs_send_from_peer("10.0.0.1");
+	pairs_send_from_peer("fd00::1");
 	wait_mac(&ip4, 0x77);
 	wait_mac(&ip6, 0x77);
 	assert_int_equal(ip4.losses + ip6.losses, 0);
@@ -352,7 +240,7 @@ static void test_flush(void **state)
 	wait_mac(&ip4, 1);
 	wait_mac(&ip6, 1);
 	for (int i = 0; i < 3; i++) {
-		run("ip neigh flush dev v0");
+		pairs_run("ip neigh flush dev v0");
 		assert_true(loop_until(&loop, is_managed_again, (void *)"10.0.0.2"));
 		assert_true(loop_until(&loop, is_managed_again, (void *)"fd00::2"));
 	}
@@ -367,8 +255,8 @@ static void test_flush_and_new_mac(void **state)
 	(void)state;
 	watch(&seen, "10.0.0.2");
 	wait_mac(&seen, 1);
-	run("PEER ip link set v1 address 02:00:00:00:00:78");
-	run("ip neigh flush dev v0");
+	pairs_run("PEER ip link set v1 address 02:00:00:00:00:78");
+	pairs_run("ip neigh flush dev v0");
 	wait_mac(&seen, 0x78);
 	assert_int_equal(seen.losses, 0);
 }
@@ -378,26 +266,26 @@ static void test_bounce(void **state)
 	struct seen direct = {0}, routed = {0}, ip6 = {0};
 
 	(void)state;
-	run("ip route add 192.0.2.0/24 via 10.0.0.2");
-	run("ip route add 192.0.0.0/16 via 10.0.1.2");
+	pairs_run("ip route add 192.0.2.0/24 via 10.0.0.2");
+	pairs_run("ip route add 192.0.0.0/16 via 10.0.1.2");
 	watch(&direct, "10.0.0.2");
 	watch(&routed, "192.0.2.1");
 	watch(&ip6, "fd00::2");
 	wait_mac(&direct, 1);
 	wait_mac(&routed, 1);
 	wait_mac(&ip6, 1);
-	run("ip link set v0 down");
+	pairs_run("ip link set v0 down");
 	wait_why(&direct, "no route to 10.0.0.2");
 	wait_mac(&routed, 3); /* the wider route takes over */
 	wait_why(&ip6, "no route to fd00::2");
-	run("ip link set v0 up && ip addr add fd00::1/64 dev v0 nodad");
-	run("ip route add 192.0.2.0/24 via 10.0.0.2");
+	pairs_run("ip link set v0 up && ip addr add fd00::1/64 dev v0 nodad");
+	pairs_run("ip route add 192.0.2.0/24 via 10.0.0.2");
 	wait_mac(&direct, 1);
 	wait_mac(&routed, 1);
 	wait_mac(&ip6, 1);
-	run("PEER ip link set v1 down");
+	pairs_run("PEER ip link set v1 down");
 	wait_why(&direct, "v0 has no carrier");
-	run("PEER sh -c 'ip link set v1 up && ip addr add fd00::2/64 dev v1 nodad'");
+	pairs_run("PEER sh -c 'ip link set v1 up && ip addr add fd00::2/64 dev v1 nodad'");
 	wait_mac(&direct, 1);
 	wait_mac(&routed, 1);
 	wait_mac(&ip6, 1);
@@ -409,20 +297,20 @@ static void test_other_gateway(void **state)
 	struct seen seen = {0};
 
 	(void)state;
-	run("ip route add 192.0.2.0/24 via 10.0.0.2");
+	pairs_run("ip route add 192.0.2.0/24 via 10.0.0.2");
 	watch(&seen, "192.0.2.1");
 	wait_mac(&seen, 1);
-	run("ip route replace 192.0.2.0/24 via 10.0.1.2");
+	pairs_run("ip route replace 192.0.2.0/24 via 10.0.1.2");
 	wait_mac(&seen, 3);
 	assert_source(&seen, "10.0.1.1");
 	/* The gateway that nobody needs any more is given back. */
 	assert_false(kernel_entry("v0", "10.0.0.2").managed);
-	run("ip route add 192.0.2.1/32 via 10.0.0.2");
+	pairs_run("ip route add 192.0.2.1/32 via 10.0.0.2");
 	wait_mac(&seen, 1);
-	run("ip rule add to 192.0.2.1 lookup 100");
-	run("ip route add default via 10.0.1.2 table 100");
+	pairs_run("ip rule add to 192.0.2.1 lookup 100");
+	pairs_run("ip route add default via 10.0.1.2 table 100");
 	wait_mac(&seen, 3);
-	run("ip rule del to 192.0.2.1 lookup 100");
+	pairs_run("ip rule del to 192.0.2.1 lookup 100");
 	wait_mac(&seen, 1);
 }
 
@@ -435,15 +323,15 @@ static void test_no_route(void **state)
 	watch(&seen6, "2001:db8::1");
 	wait_why(&seen, "no route to 203.0.113.5");
 	wait_why(&seen6, "no route to 2001:db8::1");
-	run("ip route add 203.0.113.0/24 via 10.0.0.2");
-	run("ip -6 route add default via fd00::2");
+	pairs_run("ip route add 203.0.113.0/24 via 10.0.0.2");
+	pairs_run("ip -6 route add default via fd00::2");
 	wait_mac(&seen, 1);
 	wait_mac(&seen6, 1);
-	run("ip route add unreachable 203.0.113.5");
-	run("ip -6 route add unreachable 2001:db8::1");
+	pairs_run("ip route add unreachable 203.0.113.5");
+	pairs_run("ip -6 route add unreachable 2001:db8::1");
 	wait_why(&seen, "no route to 203.0.113.5");
 	wait_why(&seen6, "no route to 2001:db8::1");
-	run("ip -6 route del unreachable 2001:db8::1");
+	pairs_run("ip -6 route del unreachable 2001:db8::1");
 	wait_mac(&seen6, 1);
 }
 
@@ -457,8 +345,8 @@ static void test_silent(void **state)
 	wait_why(&ip4, "waiting for 10.0.0.9 on v0 to answer");
 	wait_why(&ip4, "10.0.0.9 on v0 does not answer");
 	wait_why(&ip6, "fd00::9 on v0 does not answer");
-	run("PEER ip addr add 10.0.0.9/24 dev v1");
-	run("PEER ip addr add fd00::9/64 dev v1 nodad");
+	pairs_run("PEER ip addr add 10.0.0.9/24 dev v1");
+	pairs_run("PEER ip addr add fd00::9/64 dev v1 nodad");
 	wait_mac(&ip4, 1);
 	wait_mac(&ip6, 1);
 }
@@ -471,10 +359,10 @@ static void test_lost(void **state)
 	(void)state;
 	watch(&seen, "10.0.0.2");
 	wait_mac(&seen, 1);
-	run("PEER ip addr del 10.0.0.2/24 dev v1");
-	run("ip neigh change 10.0.0.2 dev v0 lladdr 02:00:00:00:00:01 nud probe");
+	pairs_run("PEER ip addr del 10.0.0.2/24 dev v1");
+	pairs_run("ip neigh change 10.0.0.2 dev v0 lladdr 02:00:00:00:00:01 nud probe");
 	wait_why(&seen, "10.0.0.2 on v0 does not answer");
-	run("PEER ip addr add 10.0.0.2/24 dev v1");
+	pairs_run("PEER ip addr add 10.0.0.2/24 dev v1");
 	wait_mac(&seen, 1);
 	assert_int_equal(seen.losses, 1);
 }
@@ -484,7 +372,7 @@ static void test_no_neighbours(void **state)
 	struct seen own = {0}, loopback = {0}, broadcast = {0}, silent = {0};
 
 	(void)state;
-	run("ip link set v2 arp off");
+	pairs_run("ip link set v2 arp off");
 	watch(&own, "10.0.0.1");
 	watch(&loopback, "127.0.0.9");
 	watch(&broadcast, "10.0.0.255");
@@ -493,9 +381,9 @@ static void test_no_neighbours(void **state)
 	wait_why(&loopback, "127.0.0.9 is an address of this host");
 	wait_why(&broadcast, "not to a single host");
 	wait_why(&silent, "v2 has no neighbours to resolve");
-	run("ip link set v2 arp on");
+	pairs_run("ip link set v2 arp on");
 	wait_mac(&silent, 3);
-	run("ip addr del 10.0.0.1/24 dev v0");
+	pairs_run("ip addr del 10.0.0.1/24 dev v0");
 	wait_why(&own, "no route to 10.0.0.1");
 }
 
@@ -506,9 +394,9 @@ static void test_interface_removed(void **state)
 	(void)state;
 	watch(&seen, "10.0.1.2");
 	wait_mac(&seen, 3);
-	run("ip link del v2");
+	pairs_run("ip link del v2");
 	wait_why(&seen, "no route to 10.0.1.2");
-	add_pair(2);
+	pairs_add(2);
 	wait_mac(&seen, 3);
 	assert_int_equal(seen.last.ifindex, if_nametoindex("v2"));
 }
@@ -526,8 +414,8 @@ static void test_shared(void **state)
 	wait_mac(&third, 1);
 	assert_int_equal(third.calls, 1); /* known at once */
 	nexthops_unwatch(first.watch);
-	run("PEER ip link set v1 address 02:00:00:00:00:79");
-	send_from_peer("10.0.0.1");
+	pairs_run("PEER ip link set v1 address 02:00:00:00:00:79");
+	pairs_send_from_peer("10.0.0.1");
 	wait_mac(&third, 0x79);
 	assert_int_equal(first.last.dst_mac[5], 1);
 	nexthops_unwatch(third.watch);
@@ -541,7 +429,7 @@ static void test_many(void **state)
 	struct seen *seen = calloc(MANY, sizeof(*seen));
 
 	(void)state;
-	run("ip route add 172.16.0.0/12 via 10.0.0.2");
+	pairs_run("ip route add 172.16.0.0/12 via 10.0.0.2");
 	for (int i = 0; i < MANY; i++) {
 		char text[ADDR_TEXT_MAX];
 
@@ -550,11 +438,11 @@ static void test_many(void **state)
 	}
 	for (int i = 0; i < MANY; i++)
 		wait_mac(&seen[i], 1);
-	run("PEER ip link set v1 address 02:00:00:00:00:7a");
-	send_from_peer("10.0.0.1");
+	pairs_run("PEER ip link set v1 address 02:00:00:00:00:7a");
+	pairs_send_from_peer("10.0.0.1");
 	for (int i = 0; i < MANY; i++)
 		wait_mac(&seen[i], 0x7a);
-	run("ip route replace 172.16.0.0/12 via 10.0.1.2");
+	pairs_run("ip route replace 172.16.0.0/12 via 10.0.1.2");
 	for (int i = 0; i < MANY; i++)
 		wait_mac(&seen[i], 3);
 	for (int i = 0; i < MANY; i++)
@@ -587,25 +475,25 @@ static void test_overrun(void **state)
 	struct seen routed = {0}, direct = {0};
 
 	(void)state;
-	run("ip route add 192.0.2.0/24 via 10.0.0.2");
+	pairs_run("ip route add 192.0.2.0/24 via 10.0.0.2");
 	watch(&routed, "192.0.2.1");
 	watch(&direct, "10.0.0.2");
 	wait_mac(&routed, 1);
 	wait_mac(&direct, 1);
 	for (int i = 0; i < 20 && drops() == 0; i++) {
-		run("seq 1 250 | while read -r n; do for m in 1 2 3 4 5 6 7 8; do "
-		    "echo route add 172.20.$n.$m via 10.0.0.2; done; done | ip -batch -");
-		run("ip route flush via 10.0.0.2 root 172.20.0.0/16");
+		pairs_run("seq 1 250 | while read -r n; do for m in 1 2 3 4 5 6 7 8; do "
+			  "echo route add 172.20.$n.$m via 10.0.0.2; done; done | ip -batch -");
+		pairs_run("ip route flush via 10.0.0.2 root 172.20.0.0/16");
 	}
 	assert_true(drops() > 0);
 	/* These are lost for certain: the socket has no room. */
-	run("ip route replace 192.0.2.0/24 via 10.0.1.2");
-	run("PEER ip link set v1 address 02:00:00:00:00:7b");
-	send_from_peer("10.0.0.1");
+	pairs_run("ip route replace 192.0.2.0/24 via 10.0.1.2");
+	pairs_run("PEER ip link set v1 address 02:00:00:00:00:7b");
+	pairs_send_from_peer("10.0.0.1");
 	wait_mac(&routed, 3);
 	wait_mac(&direct, 0x7b);
 	/* And the socket is listened to again. */
-	run("ip route replace 192.0.2.0/24 via 10.0.0.2");
+	pairs_run("ip route replace 192.0.2.0/24 via 10.0.0.2");
 	wait_mac(&routed, 0x7b);
 }
 
@@ -614,9 +502,9 @@ static void test_close_gives_back(void **state)
 	struct seen seen[4] = {0};
 
 	(void)state;
-	run("PEER ip addr add 10.0.0.3/24 dev v1");
-	run("ip neigh add 10.0.0.3 dev v0 managed");
-	run("ip neigh add 10.0.0.4 dev v0 lladdr 02:00:00:00:00:44 nud permanent");
+	pairs_run("PEER ip addr add 10.0.0.3/24 dev v1");
+	pairs_run("ip neigh add 10.0.0.3 dev v0 managed");
+	pairs_run("ip neigh add 10.0.0.4 dev v0 lladdr 02:00:00:00:00:44 nud permanent");
 	watch(&seen[0], "10.0.0.2");
 	watch(&seen[1], "10.0.0.3");
 	watch(&seen[2], "10.0.0.4");
@@ -697,5 +585,5 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_ask_once, set_up, tear_down),
 	};
 
-	return cmocka_run_group_tests(tests, open_world, close_world);
+	return cmocka_run_group_tests(tests, pairs_open, pairs_close);
 }
