@@ -13,7 +13,6 @@
 #include "weir/agent_app.h"
 
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -97,8 +96,7 @@ static void read_state(struct agent_app *app)
 {
 	struct err err;
 
-	snprintf(app->state_path, sizeof(app->state_path), INSTANCE_RUN_DIR "/%s.json",
-		 app->instance.name);
+	agent_state_path(&app->instance, app->state_path);
 	if (agent_state_read(app->state_path, &app->state, &err))
 		log_warn("what an earlier agent changed is not known, and will stay", "reason=%s",
 			 log_quote(err.text).text);

@@ -19,6 +19,7 @@
 #include "net/host.h"
 #include "net/xdp_features.h"
 #include "weir/agent_app.h"
+#include "weir/agent_state.h"
 #include "weir/instance.h"
 
 enum { LOOPBACK_IFINDEX = 1 };
@@ -111,31 +112,41 @@ static void check_loopback(struct check *check)
 		say(check, PROBLEM, "IPv6 is off on lo, and there is an IPv6 VIP");
 }
 
+static void check_address(struct check *check, const struct host_address *address,
+			  const struct agent_state *earlier)
+{
+	char text[ADDR_TEXT_MAX], name[IF_NAMESIZE] = "?";
+
+	addr_format(&address->addr, text);
+	if (address->ifindex != LOOPBACK_IFINDEX) {
+		if_indextoname(address->ifindex, name);
+		say(check, PROBLEM, "%s is on %s: this host would answer for it there; take it off",
+		    text, name);
+	} else if (!agent_state_address(earlier, &address->addr)) {
+		say(check, NOTE, "%s is on lo already; it will stay there", text);
+	}
+}
+
 static void check_addresses(struct check *check)
 {
+	struct agent_state earlier = {0};
 	struct host_address *list;
+	char path[INSTANCE_PATH_MAX];
 	struct err err;
 	size_t count;
 
 	if (host_addresses(&list, &count, &err))
 		return say(check, PROBLEM, "%s", err.text);
+	agent_state_path(&check->instance, path);
+	if (agent_state_read(path, &earlier, &err))
+		say(check, WARNING, "%s", err.text);
 	for (size_t i = 0; i < count; i++) {
-		char text[ADDR_TEXT_MAX], name[IF_NAMESIZE] = "?";
-
 		for (size_t v = 0; v < check->conf->vip_count; v++) {
-			if (!addr_equal(&list[i].addr, &check->conf->vips[v]))
-				continue;
-			addr_format(&list[i].addr, text);
-			if (list[i].ifindex == LOOPBACK_IFINDEX) {
-				say(check, NOTE, "%s is on lo already; it will stay there", text);
-				continue;
-			}
-			if_indextoname(list[i].ifindex, name);
-			say(check, PROBLEM,
-			    "%s is on %s: this host would answer for it there; take it off", text,
-			    name);
+			if (addr_equal(&list[i].addr, &check->conf->vips[v]))
+				check_address(check, &list[i], &earlier);
 		}
 	}
+	agent_state_fini(&earlier);
 	free(list);
 }
 

@@ -194,6 +194,11 @@ static int read_list(struct agent_state *state, const json_t *file, const char *
 	return error;
 }
 
+void agent_state_path(const struct instance *instance, char *path)
+{
+	snprintf(path, INSTANCE_PATH_MAX, INSTANCE_RUN_DIR "/%s.json", instance->name);
+}
+
 int agent_state_read(const char *path, struct agent_state *ret, struct err *err)
 {
 	struct agent_state state = {0};

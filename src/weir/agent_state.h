@@ -12,6 +12,7 @@
 #include "base/addr.h"
 #include "base/err.h"
 #include "net/host.h"
+#include "weir/instance.h"
 
 enum { AGENT_STATE_NAME_MAX = 16 };
 
@@ -35,6 +36,8 @@ struct agent_state {
 	size_t interface_count;
 };
 
+/* The file's path, into INSTANCE_PATH_MAX bytes. */
+void agent_state_path(const struct instance *instance, char *path);
 /* 0 with an empty state where there is no file, or one of another boot or namespace. */
 int agent_state_read(const char *path, struct agent_state *ret, struct err *err);
 /* Whole or not at all. */

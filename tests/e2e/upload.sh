@@ -1,0 +1,101 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 120
+#
+# A full-size upload at MTU 1500 everywhere: the tunnel's header must fit beside the client's
+# segments, so the backend's SYN-ACK asks for smaller ones. No ICMP error may be needed. And
+# without the clamp it must fail, or else this test shows nothing.
+#
+#   client -- router -- lb1 (one-armed)
+#                  \--- b1 (agent, nginx that stores what is PUT)
+
+set -u
+# shellcheck source=tests/lib/netns.sh
+. "$(dirname "$0")/../lib/netns.sh"
+
+UPLOAD_BYTES=8000000
+
+# Debian's light nginx has WebDAV's PUT.
+store_config() {
+	cat <<-END
+		daemon off; master_process off; pid $DIR/store.pid; error_log stderr;
+		events { worker_connections 256; }
+		http {
+		access_log off; client_max_body_size 0; client_body_temp_path $DIR/store.body;
+		proxy_temp_path $DIR/store.tmp; fastcgi_temp_path $DIR/store.tmp;
+		uwsgi_temp_path $DIR/store.tmp; scgi_temp_path $DIR/store.tmp;
+		server { listen 80; listen [::]:80; root $DIR/www; dav_methods PUT; }
+		}
+	END
+}
+
+# upload URL SECONDS: what arrives is $DIR/www/got.
+upload() {
+	rm -f "$DIR/www/got"
+	in_ns client curl -sf -m "$2" -H 'Expect:' -T "$DIR/sent" "$1/got"
+}
+
+arrives() { upload "$1" 20 && cmp "$DIR/sent" "$DIR/www/got"; }
+
+# icmp_errors: sent and received by anyone: unreachable and too big, IPv4 and IPv6.
+icmp_errors() {
+	local name
+	for name in client router lb1 b1; do
+		in_ns "$name" cat /proc/net/snmp | awk '
+			/^Icmp:/ && !n { n = split($0, key); next }
+			/^Icmp:/ { for (i = 2; i <= n; i++)
+				if (key[i] ~ /DestUnreachs|TimeExcds|ParmProbs/) sum += $i }
+			END { print sum + 0 }'
+		in_ns "$name" awk '
+			/^Icmp6(In|Out)(DestUnreachs|PktTooBigs|TimeExcds|ParmProblems)/ { sum += $2 }
+			END { print sum + 0 }' /proc/net/snmp6
+	done | awk '{ sum += $1 } END { print sum }'
+}
+
+verdict() { "$WEIR" status --socket "$RUN/agent-$TAG-b1.sock" --json | jq ".verdicts.decapsulated.$1"; }
+too_big() { node_status 1 | jq .verdicts.too_big.packets; }
+
+# full_size URL FULL: uploads, and the frames that arrive have nearly FULL bytes on the average.
+full_size() {
+	local packets bytes
+	packets=$(verdict packets) bytes=$(verdict bytes)
+	arrives "$1" || return 1
+	packets=$(($(verdict packets) - packets)) bytes=$(($(verdict bytes) - bytes))
+	say "# $packets packets of $((bytes / packets)) bytes on the average, of at most $2"
+	[ $((bytes / packets)) -gt $(($2 * 95 / 100)) ] && [ $((bytes / packets)) -le "$2" ]
+}
+
+netns_begin
+mkdir "$DIR/www"
+head -c $UPLOAD_BYTES /dev/urandom >"$DIR/sent"
+topology 1 1
+router_start
+store_config >"$DIR/store.conf"
+spawn b1-nginx b1 nginx -c "$DIR/store.conf" -e stderr
+wait_for 5 backend_listens b1 || fail "nginx of b1 listens"
+agent_start b1
+node_start 1
+for name in client router lb1 b1; do
+	[ -z "$(in_ns "$name" ip -o link show up | grep -v ' lo:' | grep -v 'mtu 1500')" ] ||
+		fail "the MTU is 1500 everywhere: $name"
+done
+
+before=$(icmp_errors)
+# Of 1500: 20 and 40 bytes of IP, 20 of TCP, 20 to spare where the outer header is IPv4's.
+must "an IPv4 upload arrives, in full-size packets" full_size http://$VIP4 1494
+must "an IPv6 upload arrives, in full-size packets" full_size "http://[$VIP6]" 1514
+must "with no packet too big for the tunnel" test "$(too_big)" = 0
+must "and no ICMP error anywhere" test "$before" = "$(icmp_errors)"
+provoke_error() { in_ns client bash -c 'echo >/dev/udp/203.0.113.1/9'; }
+sees_error() { provoke_error && [ "$(icmp_errors)" -gt "$before" ]; }
+must "which would have been seen" wait_for 5 sees_error
+end b1-agent
+
+# The counter-proof: an agent that believes in a larger path clamps nothing.
+sed 's/xdp: native/&\n  path_mtu: 9000/' "$DIR/b1.yaml" >"$DIR/large.yaml"
+mv "$DIR/large.yaml" "$DIR/b1.yaml"
+agent_start b1
+must_not "without the clamp an IPv4 upload does not arrive" upload http://$VIP4 3
+must_not "nor an IPv6 one" upload "http://[$VIP6]" 3
+must "for its packets are too big" test "$(too_big)" -gt 0
+end b1-agent
