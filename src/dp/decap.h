@@ -17,9 +17,7 @@
  */
 #pragma once
 
-#include <linux/icmpv6.h>
-
-#include "dp/abi_agent.h"
+#include "dp/silence.h"
 #include "pkt/encap.h"
 #include "pkt/parse.h"
 
@@ -27,26 +25,10 @@
 enum { DECAP_ON = -1 };
 
 enum {
-	DECAP_ARP_REQUEST = 1,             /* RFC 826 */
-	DECAP_NEIGHBOR_SOLICITATION = 135, /* RFC 4861, section 4.3 */
-	DECAP_TUNNEL_LIMIT = 4,            /* the option's type; RFC 2473, section 4.1.1 */
-	DECAP_CE = 3, /* of the two ECN bits: congestion experienced; RFC 3168 */
+	DECAP_TUNNEL_LIMIT = 4, /* the option's type; RFC 2473, section 4.1.1 */
+	DECAP_CE = 3,           /* of the two ECN bits: congestion experienced; RFC 3168 */
 	DECAP_ECT1 = 1,
 	DECAP_ECT0 = 2,
-};
-
-/* ARP for IPv4 on Ethernet. */
-struct decap_arp {
-	__be16 hardware, protocol;
-	__u8 hardware_length, protocol_length;
-	__be16 operation;
-	__u8 sender_mac[ETH_ALEN], sender_ip[4], target_mac[ETH_ALEN], target_ip[4];
-};
-_Static_assert(sizeof(struct decap_arp) == 28, "ARP for IPv4 has 28 bytes");
-
-struct decap_solicitation {
-	struct icmp6hdr icmp;
-	struct in6_addr target;
 };
 
 /* A destination options header of 8 bytes whose first option is the tunnel encapsulation limit. */
@@ -65,39 +47,6 @@ struct decap_inner {
 PKT_INLINE int decap_is_tunnel(__u8 proto)
 {
 	return proto == IPPROTO_IPIP || proto == IPPROTO_IPV6;
-}
-
-/* A request for a VIP's MAC address gets no answer, though the host may have the VIP elsewhere. */
-PKT_INLINE int decap_arp(const struct pkt_ctx *ctx)
-{
-	struct pkt_cursor cursor = pkt_cursor(ctx, 0);
-	struct ethhdr *eth = pkt_take(&cursor, struct ethhdr);
-	struct pkt_addr target;
-	struct decap_arp *arp;
-	__be32 target_ip;
-
-	if (!eth || eth->h_proto != PKT_BE16(ETH_P_ARP))
-		return AGENT_NOT_IP;
-	arp = pkt_take(&cursor, struct decap_arp);
-	if (!arp || arp->operation != PKT_BE16(DECAP_ARP_REQUEST) ||
-	    arp->protocol != PKT_BE16(ETH_P_IP) || arp->hardware_length != ETH_ALEN ||
-	    arp->protocol_length != sizeof(target_ip))
-		return AGENT_NOT_IP;
-	pkt_copy(&target_ip, arp->target_ip, sizeof(target_ip));
-	target = pkt_addr4(target_ip);
-	return env_vip(&target) == 4 ? AGENT_SILENCED : AGENT_NOT_IP;
-}
-
-PKT_INLINE int decap_solicitation(const struct pkt_ctx *ctx, const struct pkt *pkt)
-{
-	struct pkt_cursor cursor = pkt_cursor(ctx, pkt->l4);
-	struct decap_solicitation *asked = pkt_take(&cursor, struct decap_solicitation);
-	struct pkt_addr target;
-
-	if (!asked || asked->icmp.icmp6_type != DECAP_NEIGHBOR_SOLICITATION)
-		return AGENT_NOT_TUNNEL;
-	pkt_copy(target.word, &asked->target, sizeof(target));
-	return env_vip(&target) == 6 ? AGENT_SILENCED : AGENT_NOT_TUNNEL;
 }
 
 /* A fragment cannot be taken apart; the host may put it together. */
@@ -139,13 +88,13 @@ PKT_STAGE int decap_outer(struct pkt_ctx *ctx, struct pkt *pkt)
 	pkt->frame_length = (__u32)((__u64)pkt_data_end(ctx) - (__u64)pkt_data(ctx));
 	parsed = pkt_parse_ip(ctx, pkt);
 	if (parsed == PKT_PARSED_NOT_IP)
-		return decap_arp(ctx);
+		return silence_arp(ctx) ? AGENT_SILENCED : AGENT_NOT_IP;
 	if (parsed != PKT_PARSED)
 		return AGENT_MALFORMED;
 	if (pkt->fragment)
 		return decap_fragment(ctx, pkt);
 	if (pkt->version == 6 && pkt->proto == IPPROTO_ICMPV6)
-		return decap_solicitation(ctx, pkt);
+		return silence_solicitation(ctx, pkt) ? AGENT_SILENCED : AGENT_NOT_TUNNEL;
 	if (pkt->version == 6 && pkt->proto == IPPROTO_DSTOPTS)
 		decap_skip_limit(ctx, pkt);
 	return decap_is_tunnel(pkt->proto) ? DECAP_ON : AGENT_NOT_TUNNEL;

@@ -24,7 +24,7 @@
 
 /* --- start --- */
 
-/* The smallest, where the file does not say it: which way a SYN-ACK leaves is the routes' affair. */
+/* The smallest MTU, where the file says none: by which interface a SYN-ACK leaves is not known. */
 static int find_path_mtu(struct agent_app *app, struct err *err)
 {
 	app->path_mtu = app->conf->path_mtu;
