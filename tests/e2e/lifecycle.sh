@@ -73,7 +73,7 @@ must "which does not disturb the first" serving 60
 end lb1 KILL
 node_start 1
 must "a third daemon serves too" serving 60
-must "the connection that lasted all the time is complete" end download
+must "the connection that lasted all the time is complete" finished download
 must "byte by byte" cmp "$DIR/got" "$DIR/www/big"
 http_stop c1 c2
 grep -v ' ok ' "$DIR/requests" | sed 's/^/# /'

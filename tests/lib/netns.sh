@@ -73,6 +73,13 @@ end() {
 	return $status
 }
 
+# finished NAME: waits for an end of its own; its exit status.
+finished() {
+	local pid=${CHILD[$1]}
+	unset "CHILD[$1]"
+	wait "$pid"
+}
+
 # wait_for SECONDS COMMAND...: until the command succeeds; 1 if it does not in time.
 wait_for() {
 	local deadline=$((${EPOCHREALTIME/./} + $1 * 1000000))
@@ -160,18 +167,23 @@ no_child_left() {
 }
 
 # netns_left TAG: prints what is still there under that tag, one thing a line; nothing is right.
+# Who asks, and who started them, do not count.
 netns_left() {
-	local file
+	local file pid=$BASHPID callers=' '
+	while [ "$pid" -gt 1 ]; do
+		callers="$callers$pid "
+		pid=$(awk '$1 == "PPid:" { print $2 }' "/proc/$pid/status")
+	done
 	ip netns list | sed -n "s/^\($1-[^ ]*\).*/namespace \1/p"
 	ip -o link show | sed -n "s/^[0-9]*: \($1[^:@]*\).*/link \1/p"
 	find $PINS -maxdepth 1 -name "*$1-*" -printf 'pin %p\n' 2>/dev/null
 	find $RUN -maxdepth 1 -name "*$1-*" -printf 'file %p\n' 2>/dev/null
 	find "${TMPDIR:-/tmp}" -maxdepth 1 -name "$1-*" -printf 'directory %p\n'
 	for file in /proc/[0-9]*/environ; do
-		[ "$file" != "/proc/$$/environ" ] || continue
+		pid=${file#/proc/} pid=${pid%/environ}
+		[[ $callers != *" $pid "* ]] || continue
 		if tr '\0' '\n' <"$file" 2>/dev/null | grep -qxF "WEIR_TAG=$1"; then
-			file=${file%/environ}
-			say "process ${file#/proc/} $(tr '\0' ' ' <"$file/cmdline" 2>/dev/null)"
+			say "process $pid $(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null)"
 		fi
 	done 2>/dev/null
 }
