@@ -168,6 +168,17 @@ must "--check knows a driver without XDP" status_is 1 run_agent "$DIR/bridge.yam
 must "and says so" says 'br.0: its driver cannot run XDP'
 must "native XDP is refused there" status_is 1 run_agent "$DIR/bridge.yaml"
 must "with the kernel's reason" says 'Underlying driver does not support XDP'
+sed 's/\[eth0\]/[eth0, br.0]/' "$DIR/b1.yaml" >"$DIR/two.yaml"
+host_now >"$DIR/with_bridge"
+must "at a second interface too" status_is 1 run_agent "$DIR/two.yaml"
+must "which leaves nothing of the first" host_is with_bridge
+agent_start b1
+end b1-agent KILL
+must "after a predecessor that was killed" status_is 1 run_agent "$DIR/two.yaml"
+must "all is as that one left it" both_answer
+agent_start b1
+end b1-agent
+must "and its successor undoes it" host_is with_bridge
 sed -i 's/xdp: native/xdp: auto/' "$DIR/bridge.yaml"
 spawn b1-agent b1 "$WEIR" agent --config "$DIR/bridge.yaml"
 must "auto falls back" wait_for 10 has_xdp b1 br.0
@@ -175,4 +186,10 @@ wait_for 10 test -S "$AGENT_SOCKET" || fail "it is up"
 must "and says so" test "$(agent_status | jq -r '.interfaces[0].fallback')" = true
 end b1-agent
 in_ns b1 ip link del br.0
+
+sed -i 's/xdp: native/xdp: generic/' "$DIR/b1.yaml"
+agent_start b1
+must "generic mode serves too" both_answer
+must "and says so" test "$(agent_status | jq -r '.interfaces[0].xdp')" = generic
+end b1-agent
 must "and the host is as it was" host_is before
