@@ -12,7 +12,6 @@
 #include "pkt/parse.h"
 
 enum {
-	CLAMP_ON = -1,          /* no answer yet */
 	CLAMP_OPTIONS_MAX = 40, /* bytes that a TCP header has for options */
 	CLAMP_OPTION_END = 0,
 	CLAMP_OPTION_NOP = 1,
@@ -77,14 +76,14 @@ PKT_STAGE int clamp_step(struct clamp *clamp)
 		return AGENT_CLAMP_ABSENT;
 	if (clamp_byte(clamp, at) == CLAMP_OPTION_NOP) {
 		clamp->at = at + 1;
-		return CLAMP_ON;
+		return PKT_ON;
 	}
 	length = clamp_byte(clamp, at + 1);
 	if (left < 2 || length < 2 || length > left)
 		return AGENT_CLAMP_UNREADABLE;
 	if (clamp_byte(clamp, at) != CLAMP_OPTION_MSS) {
 		clamp->at = at + length;
-		return CLAMP_ON;
+		return PKT_ON;
 	}
 	if (length != CLAMP_OPTION_MSS_LENGTH)
 		return AGENT_CLAMP_UNREADABLE;
@@ -98,7 +97,7 @@ PKT_INLINE int clamp_walk(struct clamp *clamp)
 	for (__u32 i = 0; i < CLAMP_OPTIONS_MAX; i++) {
 		int found = clamp_step(clamp);
 
-		if (found != CLAMP_ON)
+		if (found != PKT_ON)
 			return found;
 	}
 	return AGENT_CLAMP_ABSENT;

@@ -18,11 +18,8 @@
 #pragma once
 
 #include "dp/silence.h"
-#include "pkt/encap.h"
+#include "pkt/csum.h"
 #include "pkt/parse.h"
-
-/* A stage returns a verdict, or this: go on. */
-enum { DECAP_ON = -1 };
 
 enum {
 	DECAP_TUNNEL_LIMIT = 4, /* the option's type; RFC 2473, section 4.1.1 */
@@ -97,7 +94,7 @@ PKT_STAGE int decap_outer(struct pkt_ctx *ctx, struct pkt *pkt)
 		return silence_solicitation(ctx, pkt) ? AGENT_SILENCED : AGENT_NOT_TUNNEL;
 	if (pkt->version == 6 && pkt->proto == IPPROTO_DSTOPTS)
 		decap_skip_limit(ctx, pkt);
-	return decap_is_tunnel(pkt->proto) ? DECAP_ON : AGENT_NOT_TUNNEL;
+	return decap_is_tunnel(pkt->proto) ? PKT_ON : AGENT_NOT_TUNNEL;
 }
 
 /* Whether there is a header of the right version to read. */
@@ -148,7 +145,7 @@ PKT_STAGE int decap_inner(struct pkt_ctx *ctx, struct pkt *pkt)
 		return AGENT_BAD_SOURCE;
 	if (inner.length < inner.header || inner.length > room)
 		return AGENT_TRUNCATED;
-	return DECAP_ON;
+	return PKT_ON;
 }
 
 /* Which ECN bits the inner packet has from now on (RFC 6040, figure 4), or -1: it is lost. */
@@ -169,12 +166,12 @@ PKT_INLINE int decap_carry_ecn4(struct iphdr *ip, __u8 outer)
 	if (ecn < 0)
 		return AGENT_NOT_ECT;
 	if (ecn == (ip->tos & 3))
-		return DECAP_ON;
+		return PKT_ON;
 	/* RFC 1624, equation 3: the word that holds version, ihl and ToS changes. */
 	sum += (__u16)~PKT_BE16(ip->tos) + PKT_BE16((ip->tos & 0xfc) | ecn);
 	ip->tos = (__u8)((ip->tos & 0xfc) | ecn);
 	ip->check = (__u16)~pkt_csum_fold(sum);
-	return DECAP_ON;
+	return PKT_ON;
 }
 
 PKT_INLINE int decap_carry_ecn6(struct ipv6hdr *ip, __u8 outer)
@@ -184,7 +181,7 @@ PKT_INLINE int decap_carry_ecn6(struct ipv6hdr *ip, __u8 outer)
 	if (ecn < 0)
 		return AGENT_NOT_ECT;
 	ip->flow_lbl[0] = (__u8)((ip->flow_lbl[0] & 0xcf) | ecn << 4);
-	return DECAP_ON;
+	return PKT_ON;
 }
 
 PKT_INLINE int decap_carry_ecn(const struct pkt_ctx *ctx, const struct pkt *pkt)
@@ -214,7 +211,7 @@ PKT_STAGE int decap_strip(struct pkt_ctx *ctx, struct pkt *pkt)
 	pkt_copy(&kept, eth, sizeof(kept));
 	kept.h_proto = pkt->proto == IPPROTO_IPIP ? PKT_BE16(ETH_P_IP) : PKT_BE16(ETH_P_IPV6);
 	carried = decap_carry_ecn(ctx, pkt);
-	if (carried != DECAP_ON)
+	if (carried != PKT_ON)
 		return carried;
 	if (pkt_adjust_head(ctx, pkt->l4 - (int)sizeof(kept)))
 		return AGENT_NO_ROOM;
@@ -231,9 +228,9 @@ PKT_INLINE int decap(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	int verdict = decap_outer(ctx, pkt);
 
-	if (verdict == DECAP_ON)
+	if (verdict == PKT_ON)
 		verdict = decap_inner(ctx, pkt);
-	if (verdict == DECAP_ON)
+	if (verdict == PKT_ON)
 		verdict = decap_strip(ctx, pkt);
 	env_count(pkt, (__u32)verdict);
 	return verdict;

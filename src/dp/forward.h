@@ -22,14 +22,11 @@
 #pragma once
 
 #include "dp/abi.h"
-#include "dp/flow.h"
+#include "dp/choose.h"
 #include "pkt/encap.h"
 #include "pkt/hash.h"
 #include "pkt/parse.h"
 #include "pkt/verdict.h"
-
-/* A stage returns a verdict, or this: go on. */
-enum { FORWARD_ON = -1 };
 
 PKT_INLINE struct abi_vip *forward_find_vip(const struct pkt *pkt)
 {
@@ -100,176 +97,7 @@ PKT_STAGE int forward_classify(struct pkt_ctx *ctx, struct pkt *pkt)
 		return VERDICT_TRUNCATED;
 	}
 	pkt->service = forward_find_service(vip, pkt);
-	return pkt->service ? FORWARD_ON : VERDICT_NOT_LISTENED;
-}
-
-/* A flow that begins: TCP's first SYN, any datagram. */
-PKT_INLINE int forward_begins(const struct pkt *pkt)
-{
-	return pkt->proto != IPPROTO_TCP ||
-	       (pkt->tcp_flags & (PKT_TCP_SYN | PKT_TCP_ACK)) == PKT_TCP_SYN;
-}
-
-/*
- * The slot's word decides for a flow without an entry. While the backend's record says that it is
- * down and the slot is not yet rewritten, a flow that begins takes the slot's other owner.
- */
-PKT_INLINE void forward_by_slot(struct pkt *pkt, __u64 word)
-{
-	struct abi_backend *backend;
-	__u32 other;
-
-	pkt->why = WHY_SLOT;
-	pkt->backend = abi_slot_current(word);
-	backend = env_backend(pkt->backend);
-	if (!backend || backend->flags & ABI_BACKEND_UP || !forward_begins(pkt))
-		return;
-	other = abi_slot_other(word);
-	backend = env_backend(other);
-	if (other && backend && backend->flags & ABI_BACKEND_UP) {
-		pkt->why = WHY_OTHER;
-		pkt->backend = other;
-	}
-}
-
-/* May a flow with this pin go on to its backend with this packet? */
-PKT_INLINE int forward_pin_holds(const struct abi_node *node, const struct flow *flow,
-				 const struct pkt *pkt)
-{
-	struct abi_backend *backend = env_backend(flow_pin_backend(flow->pin));
-	__u32 state = flow_pin_state(flow->pin);
-
-	if (!backend || backend->generation != flow_pin_generation(flow->pin) ||
-	    !(backend->flags & ABI_BACKEND_KEEP))
-		return 0;
-	if (!flow_pin_live(node, flow->pin, flow->tick))
-		return 0;
-	if (pkt->proto != IPPROTO_TCP || !forward_begins(pkt))
-		return 1;
-	/* A SYN on a live connection keeps its pin: the backend answers it (RFC 5961, section 4).
-	 * On a closing one it begins anew, and so does one that its backend never answered. */
-	return state == FLOW_ESTABLISHED ||
-	       (state == FLOW_HANDSHAKE && backend->flags & ABI_BACKEND_UP);
-}
-
-/* The entry found gets the packet's state and time, if they differ. */
-PKT_INLINE void forward_touch(const struct flow *flow, const struct pkt *pkt)
-{
-	struct abi_bucket *bucket = env_bucket(flow->bucket);
-	__u32 state = flow_next_state(flow_pin_state(flow->pin), pkt);
-	__u64 pin = flow_pin(flow->slot, flow_pin_backend(flow->pin),
-			     flow_pin_generation(flow->pin), state, flow->tick);
-
-	if (bucket && pin != flow->pin)
-		env_swap(&bucket->flows[flow->place & (ABI_BUCKET_FLOWS - 1)].pin, flow->pin, pin);
-}
-
-/*
- * The place of least worth in one bucket, if it beats `worth`; returns the lower of the two. A
- * stage of its own, called for new flows alone: within its caller the verifier would follow each
- * way through eight places together with each way through the rest.
- */
-PKT_STAGE int forward_victim(struct flow *flow, __u32 index, __u32 worth)
-{
-	struct abi_bucket *bucket = env_bucket(index);
-
-	if (flow && bucket)
-		flow_victim_in(env_node(), flow, bucket, index, &worth);
-	return (int)worth;
-}
-
-/*
- * Records the flow's backend: over its own old entry, else in the place of least worth. What
- * cannot be recorded is only counted; the slot decides for it again.
- */
-PKT_INLINE void forward_record(const struct abi_node *node, struct flow *flow,
-			       const struct pkt *pkt)
-{
-	struct abi_backend *backend = env_backend(pkt->backend);
-	struct abi_bucket *bucket;
-	struct abi_flow *entry;
-	__u32 worth;
-
-	if (!backend || !env_may_insert(node->insert_limit, flow->tick)) {
-		env_event(ABI_EVENT_FLOW_SKIPPED);
-		return;
-	}
-	worth = (__u32)forward_victim(flow, flow->buckets[0], ~0U);
-	if (worth != FLOW_WORTH_OWN)
-		worth = (__u32)forward_victim(flow, flow->buckets[1], worth);
-	bucket = env_bucket(flow->bucket);
-	if (!bucket || worth == ~0U)
-		return env_event(ABI_EVENT_FLOW_SKIPPED);
-	entry = &bucket->flows[flow->place & (ABI_BUCKET_FLOWS - 1)];
-	if (!env_swap(&entry->pin, flow->pin, FLOW_BUSY))
-		return env_event(ABI_EVENT_FLOW_SKIPPED);
-	env_store(&entry->key, flow->key);
-	env_store(&entry->pin, flow_pin(flow->slot, pkt->backend, backend->generation,
-					flow_next_state(FLOW_NONE, pkt), flow->tick));
-	env_event(ABI_EVENT_FLOW_NEW);
-	if (worth > FLOW_WORTH_EXPIRED)
-		env_event(ABI_EVENT_FLOW_EVICTED);
-}
-
-/* The flow's entry decides where there is one that holds; else the slot does, and is recorded. */
-PKT_STAGE int forward_by_flow(struct pkt_ctx *ctx, struct pkt *pkt)
-{
-	struct abi_node *node = env_node();
-	struct abi_bucket *bucket;
-	struct flow flow = {};
-	__u64 *slot;
-
-	if (!pkt || !ctx)
-		return VERDICT_EMPTY;
-	flow_prepare(&flow, node, pkt, env_now_ns());
-	for (__u32 i = 0; i < 2; i++) {
-		bucket = env_bucket(flow.buckets[i]);
-		if (bucket && flow_find_in(&flow, bucket, flow.buckets[i]))
-			break;
-	}
-	if (flow.pin && forward_pin_holds(node, &flow, pkt)) {
-		pkt->why = WHY_FLOW;
-		pkt->backend = flow_pin_backend(flow.pin);
-		forward_touch(&flow, pkt);
-		return FORWARD_ON;
-	}
-	slot = env_slot(pkt->slot);
-	if (!slot)
-		return VERDICT_EMPTY;
-	forward_by_slot(pkt, *(volatile __u64 *)slot);
-	if (pkt->backend)
-		forward_record(node, &flow, pkt);
-	return FORWARD_ON;
-}
-
-/* Which backend? Ends with pkt->backend set, or a verdict. */
-PKT_STAGE int forward_choose(struct pkt_ctx *ctx, struct pkt *pkt)
-{
-	struct abi_service *service;
-	__u64 table, *slot;
-	__u32 size;
-
-	if (!pkt || !ctx)
-		return VERDICT_EMPTY;
-	pkt->why = WHY_EMPTY;
-	service = env_service(pkt->service);
-	if (!service)
-		return VERDICT_EMPTY;
-	table = *(volatile __u64 *)&service->table;
-	size = (__u32)(table >> 32);
-	if (!size)
-		return VERDICT_EMPTY;
-	pkt->hash = pkt_hash_tuple(&pkt->src, &pkt->dst, pkt->sport, pkt->dport, pkt->proto,
-				   env_node()->slot_seed);
-	pkt->table_first = (__u32)table;
-	pkt->slot = (__u32)table + pkt_hash_below(pkt->hash, size);
-	if (env_has_track() && service->flags & ABI_SERVICE_TRACK)
-		return forward_by_flow(ctx, pkt);
-	slot = env_slot(pkt->slot);
-	if (!slot)
-		return VERDICT_EMPTY;
-	forward_by_slot(pkt, *(volatile __u64 *)slot);
-	return FORWARD_ON;
+	return pkt->service ? PKT_ON : VERDICT_NOT_LISTENED;
 }
 
 /* The outer source: in the node's prefix, varied with the flow so that receivers spread it. */
@@ -283,8 +111,8 @@ PKT_INLINE int forward_wrap4(struct pkt_ctx *ctx, const struct pkt *pkt,
 {
 	const struct abi_node *node = env_node();
 	struct pkt_cursor cursor;
-	pkt_eth *eth;
 	pkt_ip4 *outer;
+	pkt_eth *eth;
 
 	if (pkt_adjust_head(ctx, -(int)sizeof(*outer)))
 		return VERDICT_NO_HEADROOM;
@@ -295,10 +123,9 @@ PKT_INLINE int forward_wrap4(struct pkt_ctx *ctx, const struct pkt *pkt,
 		return VERDICT_NO_HEADROOM;
 	pkt_copy(eth, backend->dst_mac, 2 * ETH_ALEN);
 	eth->h_proto = PKT_BE16(ETH_P_IP);
-	pkt_encap4_write(outer, forward_vary(node->source4.word[3], node->source4_vary, pkt),
-			 backend->addr.word[3], (__u16)(pkt->length + sizeof(*outer)), pkt->tos,
-			 pkt_encap_proto(pkt->version), backend->outer_sum);
-	return FORWARD_ON;
+	pkt_encap4_write(outer, pkt, forward_vary(node->source4.word[3], node->source4_vary, pkt),
+			 backend->addr.word[3], backend->outer_sum);
+	return PKT_ON;
 }
 
 PKT_INLINE int forward_wrap6(struct pkt_ctx *ctx, const struct pkt *pkt,
@@ -319,9 +146,8 @@ PKT_INLINE int forward_wrap6(struct pkt_ctx *ctx, const struct pkt *pkt,
 	source.word[3] = forward_vary(source.word[3], env_node()->source6_vary, pkt);
 	pkt_copy(eth, backend->dst_mac, 2 * ETH_ALEN);
 	eth->h_proto = PKT_BE16(ETH_P_IPV6);
-	pkt_encap6_write(outer, &source, &backend->addr, pkt->length, pkt->tos,
-			 pkt_encap_proto(pkt->version), (__u32)pkt->hash);
-	return FORWARD_ON;
+	pkt_encap6_write(outer, pkt, &source, &backend->addr);
+	return PKT_ON;
 }
 
 /* Wraps the packet for the chosen backend. Always a verdict. */
@@ -345,7 +171,7 @@ PKT_STAGE int forward_wrap(struct pkt_ctx *ctx, struct pkt *pkt)
 	if (length > backend->mtu)
 		return VERDICT_TOO_BIG;
 	wrapped = outer4 ? forward_wrap4(ctx, pkt, backend) : forward_wrap6(ctx, pkt, backend);
-	if (wrapped != FORWARD_ON)
+	if (wrapped != PKT_ON)
 		return wrapped;
 	return backend->ifindex == ctx->ingress_ifindex ? VERDICT_FORWARDED : VERDICT_REDIRECTED;
 }
@@ -355,9 +181,9 @@ PKT_INLINE int forward(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	int verdict = forward_classify(ctx, pkt);
 
-	if (verdict == FORWARD_ON)
-		verdict = forward_choose(ctx, pkt);
-	if (verdict == FORWARD_ON)
+	if (verdict == PKT_ON)
+		verdict = choose_backend(ctx, pkt);
+	if (verdict == PKT_ON)
 		verdict = forward_wrap(ctx, pkt);
 	env_count(pkt, (__u32)verdict);
 	if (env_has_trace())

@@ -72,6 +72,9 @@ PKT_INLINE int pkt_adjust_head(struct pkt_ctx *ctx, int bytes)
 
 #endif
 
+/* What a stage returns for "go on"; everything else is a verdict. */
+enum { PKT_ON = -1 };
+
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define PKT_BE16(value) ((__be16)__builtin_bswap16((__u16)(value)))
 #define PKT_BE32(value) ((__be32)__builtin_bswap32((__u32)(value)))

@@ -9,23 +9,10 @@
 
 #include <linux/in.h>
 
-#include "pkt/addr.h"
-#include "pkt/cursor.h"
+#include "pkt/csum.h"
+#include "pkt/parse.h"
 
 enum { PKT_ENCAP_TTL = 64 };
-
-/* Folds a sum of 16-bit words, and completes it to an Internet checksum (RFC 1071). */
-PKT_INLINE __u16 pkt_csum_fold(__u32 sum)
-{
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (__u16)sum;
-}
-
-PKT_INLINE __u32 pkt_csum_word(__be32 word)
-{
-	return (__u32)(word & 0xffff) + (__u32)(word >> 16);
-}
 
 /* The sum of those words of the outer IPv4 header that are the same for every packet to `dst`. */
 PKT_INLINE __u16 pkt_encap4_constant(__be32 dst)
@@ -41,16 +28,18 @@ PKT_INLINE __u8 pkt_encap_proto(__u8 inner_version)
 	return inner_version == 4 ? IPPROTO_IPIP : IPPROTO_IPV6;
 }
 
-/* `constant` is pkt_encap4_constant of dst; `length` that of the whole outer packet. */
-PKT_INLINE void pkt_encap4_write(pkt_ip4 *outer, __be32 src, __be32 dst, __u16 length, __u8 tos,
-				 __u8 proto, __u16 constant)
+/* Around a packet as parsed; `constant` is pkt_encap4_constant of dst. */
+PKT_INLINE void pkt_encap4_write(pkt_ip4 *outer, const struct pkt *inner, __be32 src, __be32 dst,
+				 __u16 constant)
 {
-	__u32 sum = constant + PKT_BE16(tos) + PKT_BE16(length) + PKT_BE16(proto);
+	__be16 length = PKT_BE16(inner->length + sizeof(*outer));
+	__u8 proto = pkt_encap_proto(inner->version);
+	__u32 sum = constant + PKT_BE16(inner->tos) + length + PKT_BE16(proto);
 
 	outer->version = 4;
 	outer->ihl = 5;
-	outer->tos = tos;
-	outer->tot_len = PKT_BE16(length);
+	outer->tos = inner->tos;
+	outer->tot_len = length;
 	outer->id = 0;
 	outer->frag_off = PKT_BE16(0x4000);
 	outer->ttl = PKT_ENCAP_TTL;
@@ -60,16 +49,15 @@ PKT_INLINE void pkt_encap4_write(pkt_ip4 *outer, __be32 src, __be32 dst, __u16 l
 	outer->daddr = dst;
 }
 
-/* `length` is that of the inner packet; `label` the low 20 bits of a flow's hash (RFC 6438). */
-PKT_INLINE void pkt_encap6_write(pkt_ip6 *outer, const struct pkt_addr *src,
-				 const struct pkt_addr *dst, __u16 length, __u8 tos, __u8 proto,
-				 __u32 label)
+/* The flow label is the low 20 bits of the flow's hash (RFC 6438). */
+PKT_INLINE void pkt_encap6_write(pkt_ip6 *outer, const struct pkt *inner,
+				 const struct pkt_addr *src, const struct pkt_addr *dst)
 {
-	__be32 first = PKT_BE32(6U << 28 | (__u32)tos << 20 | (label & 0xfffff));
+	__be32 first = PKT_BE32(6U << 28 | (__u32)inner->tos << 20 | (inner->hash & 0xfffff));
 
 	pkt_copy(outer, &first, sizeof(first));
-	outer->payload_len = PKT_BE16(length);
-	outer->nexthdr = proto;
+	outer->payload_len = PKT_BE16(inner->length);
+	outer->nexthdr = pkt_encap_proto(inner->version);
 	outer->hop_limit = PKT_ENCAP_TTL;
 	pkt_copy(&outer->saddr, src->word, sizeof(*src));
 	pkt_copy(&outer->daddr, dst->word, sizeof(*dst));

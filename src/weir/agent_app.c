@@ -53,7 +53,7 @@ static int open_programs(struct agent_app *app, struct err *err)
 	int error = find_path_mtu(app, err);
 
 	if (!error)
-		error = dp_bpffs_prepare(app->instance.pins, err);
+		error = link_prepare_bpffs(app->instance.pins, err);
 	if (error)
 		return error;
 	app->limits = agent_dp_limits(app->path_mtu,
@@ -64,25 +64,25 @@ static int open_programs(struct agent_app *app, struct err *err)
 
 static int attach_all(struct agent_app *app, struct err *err)
 {
-	static const enum dp_xdp wanted[] = {
-		[CONF_XDP_NATIVE] = DP_XDP_NATIVE,
-		[CONF_XDP_GENERIC] = DP_XDP_GENERIC,
-		[CONF_XDP_AUTO] = DP_XDP_AUTO,
+	static const enum link_xdp wanted[] = {
+		[CONF_XDP_NATIVE] = LINK_XDP_NATIVE,
+		[CONF_XDP_GENERIC] = LINK_XDP_GENERIC,
+		[CONF_XDP_AUTO] = LINK_XDP_AUTO,
 	};
 
 	for (size_t i = 0; i < app->conf->interface_count; i++) {
 		const char *name = app->conf->interfaces[i];
-		const struct dp_attached *attached;
+		const struct link_attached *attached;
 		int error = agent_dp_attach(app->dp, name, wanted[app->conf->xdp], err);
 
 		if (error)
 			return error;
 		attached = agent_dp_attached(app->dp, i);
-		if (attached->wanted == DP_XDP_AUTO && attached->mode == DP_XDP_GENERIC)
+		if (attached->wanted == LINK_XDP_AUTO && attached->mode == LINK_XDP_GENERIC)
 			log_warn("XDP fell back to generic mode, which is several times slower",
 				 "interface=%s reason=%s", name, log_quote(attached->why).text);
 		log_info("attached", "interface=%s xdp=%s adopted=%s", name,
-			 attached->mode == DP_XDP_NATIVE ? "native" : "generic",
+			 attached->mode == LINK_XDP_NATIVE ? "native" : "generic",
 			 attached->adopted ? "yes" : "no");
 	}
 	log_info("SYN-ACKs are clamped", "path_mtu=%u mss4=%u mss6=%u", app->path_mtu,

@@ -6,7 +6,7 @@
 
 #include "admin/control.h"
 #include "conf/conf.h"
-#include "dp/agent_dp.h"
+#include "engine/agent_dp.h"
 #include "weir/agent_state.h"
 #include "weir/instance.h"
 

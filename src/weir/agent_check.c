@@ -15,7 +15,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "dp/agent_dp.h"
+#include "engine/agent_dp.h"
 #include "net/host.h"
 #include "net/xdp_features.h"
 #include "weir/agent_app.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "dp/agent_dp.h"
+#include "engine/agent_dp.h"
 #include "net/host.h"
 
 enum { LOOPBACK_IFINDEX = 1 };

@@ -19,9 +19,9 @@ static const char *const clamp_names[] = {
 };
 
 static const char *const mode_names[] = {
-	[DP_XDP_NATIVE] = "native",
-	[DP_XDP_GENERIC] = "generic",
-	[DP_XDP_AUTO] = "auto",
+	[LINK_XDP_NATIVE] = "native",
+	[LINK_XDP_GENERIC] = "generic",
+	[LINK_XDP_AUTO] = "auto",
 };
 
 static void add_count(json_t *object, const char *name, struct agent_count count)
@@ -42,9 +42,9 @@ static json_t *report_interfaces(const struct agent_app *app)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < agent_dp_attached_count(app->dp); i++) {
-		const struct dp_attached *attached = agent_dp_attached(app->dp, i);
-		bool fell_back = attached->wanted == DP_XDP_AUTO &&
-				 attached->mode == DP_XDP_GENERIC;
+		const struct link_attached *attached = agent_dp_attached(app->dp, i);
+		bool fell_back = attached->wanted == LINK_XDP_AUTO &&
+				 attached->mode == LINK_XDP_GENERIC;
 
 		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b, s:b, s:s}", "name",
 						      attached->interface, "xdp",

@@ -90,20 +90,22 @@ static void on_nexthop(void *arg, const struct nexthop *nexthop)
 	struct app_backend *backend = arg;
 	struct app *app = backend->app;
 	uint32_t path_mtu = app->conf->node.path_mtu;
+	struct dp_nexthop hop = {.ifindex = nexthop->ifindex, .mtu = nexthop->mtu};
 	char interface[IF_NAMESIZE] = "?";
 
 	if (!nexthop->resolved) {
-		balancer_set_nexthop(app->balancer, backend->pool, backend->member, 0, 0, NULL,
-				     NULL);
+		balancer_set_nexthop(app->balancer, backend->pool, backend->member, NULL);
 		log_warn("backend cannot be reached", "pool=%s backend=%s reason=%s",
 			 conf_pool(backend)->name, conf_backend(backend)->name,
 			 log_quote(nexthop->why).text);
 		return;
 	}
+	memcpy(hop.src_mac, nexthop->src_mac, sizeof(hop.src_mac));
+	memcpy(hop.dst_mac, nexthop->dst_mac, sizeof(hop.dst_mac));
+	if (path_mtu && path_mtu < hop.mtu)
+		hop.mtu = path_mtu;
 	balancer_set_source(app->balancer, &nexthop->source);
-	balancer_set_nexthop(app->balancer, backend->pool, backend->member, nexthop->ifindex,
-			     path_mtu && path_mtu < nexthop->mtu ? path_mtu : nexthop->mtu,
-			     nexthop->src_mac, nexthop->dst_mac);
+	balancer_set_nexthop(app->balancer, backend->pool, backend->member, &hop);
 	if_indextoname(nexthop->ifindex, interface);
 	log_info("next hop",
 		 "pool=%s backend=%s interface=%s mac=%02x:%02x:%02x:%02x:%02x:%02x "
@@ -155,14 +157,18 @@ static int open_tables(struct app *app, struct err *err)
 		.ipv6 = balancer_wants_ipv6(app->conf),
 		.track = balancer_wants_track(app->conf),
 	};
-	struct balancer_events events = {on_new_backend, on_new_service, NULL};
+	struct balancer_start start = {
+		.health = POOL_UNKNOWN,
+		.now_ms = now_ms(),
+		.new_backend = on_new_backend,
+		.new_service = on_new_service,
+	};
 	int ret = dp_open(&options, &app->dp, err);
 
 	if (ret)
 		return ret;
-	events.arg = app->dp;
-	ret = balancer_new(app->conf, dp_tables(app->dp), POOL_UNKNOWN, &events, now_ms(),
-			   &app->balancer, err);
+	start.arg = app->dp;
+	ret = balancer_new(app->conf, dp_tables(app->dp), &start, &app->balancer, err);
 	if (!ret && dp_adopted(app->dp))
 		log_info("adopted the running data plane", "pins=%s", app->instance.pins);
 	return ret;
@@ -222,25 +228,25 @@ static int start_backends(struct app *app, struct err *err)
 
 static int attach_all(struct app *app, struct err *err)
 {
-	static const enum dp_xdp wanted[] = {
-		[CONF_XDP_NATIVE] = DP_XDP_NATIVE,
-		[CONF_XDP_GENERIC] = DP_XDP_GENERIC,
-		[CONF_XDP_AUTO] = DP_XDP_AUTO,
+	static const enum link_xdp wanted[] = {
+		[CONF_XDP_NATIVE] = LINK_XDP_NATIVE,
+		[CONF_XDP_GENERIC] = LINK_XDP_GENERIC,
+		[CONF_XDP_AUTO] = LINK_XDP_AUTO,
 	};
 
 	for (size_t i = 0; i < app->conf->node.interface_count; i++) {
 		const char *name = app->conf->node.interfaces[i];
-		const struct dp_attached *attached;
+		const struct link_attached *attached;
 		int ret = dp_attach(app->dp, name, wanted[app->conf->node.xdp], err);
 
 		if (ret)
 			return ret;
 		attached = dp_attached(app->dp, dp_attached_count(app->dp) - 1);
-		if (attached->wanted == DP_XDP_AUTO && attached->mode == DP_XDP_GENERIC)
+		if (attached->wanted == LINK_XDP_AUTO && attached->mode == LINK_XDP_GENERIC)
 			log_warn("XDP fell back to generic mode, which is several times slower",
 				 "interface=%s reason=%s", name, log_quote(attached->why).text);
 		log_info("attached", "interface=%s xdp=%s adopted=%s", name,
-			 attached->mode == DP_XDP_NATIVE ? "native" : "generic",
+			 attached->mode == LINK_XDP_NATIVE ? "native" : "generic",
 			 attached->adopted ? "yes" : "no");
 	}
 	dp_detach_others(app->dp);

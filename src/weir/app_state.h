@@ -6,7 +6,7 @@
 
 #include "admin/control.h"
 #include "conf/conf.h"
-#include "dp/dp.h"
+#include "engine/dp.h"
 #include "health/health.h"
 #include "net/nexthop.h"
 #include "weir/balancer.h"

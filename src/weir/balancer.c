@@ -28,7 +28,7 @@ struct balanced_pool {
 struct balancer {
 	const struct conf *conf;
 	struct dp_tables *tables;
-	struct balancer_events events;
+	const struct balancer_start *start; /* while it begins */
 	struct balanced_pool *pools;
 	uint32_t *services; /* records */
 };
@@ -69,7 +69,7 @@ static int claim_backends(struct balancer *balancer, struct records *records, si
 			backend->flags = 0;
 			backend->generation++;
 			backend->identity = identity;
-			balancer->events.new_backend(balancer->events.arg, pool->records[i]);
+			balancer->start->new_backend(balancer->start->arg, pool->records[i]);
 		}
 		dp_tables_set_tunnel(backend, &conf->backends[i].address);
 	}
@@ -95,7 +95,7 @@ static int claim_services(struct balancer *balancer, struct err *err)
 				      ABI_SERVICES - 1);
 		} else if (is_new) {
 			balancer->tables->services[balancer->services[i]].identity = identity;
-			balancer->events.new_service(balancer->events.arg, balancer->services[i]);
+			balancer->start->new_service(balancer->start->arg, balancer->services[i]);
 		}
 	}
 	records_fini(&records);
@@ -341,9 +341,9 @@ static int drop_old_records(struct balancer *balancer, struct err *err)
 /* --- life --- */
 
 /* As an earlier daemon left it: up, or down but with flows that may go on, or unknown. */
-static void inherit_health(struct balancer *balancer, size_t at, enum pool_health health,
-			   uint64_t now_ms)
+static void inherit_health(struct balancer *balancer, size_t at)
 {
+	uint64_t now_ms = balancer->start->now_ms;
 	struct balanced_pool *pool = &balancer->pools[at];
 
 	for (size_t i = 0; i < pool_member_count(pool->pool); i++) {
@@ -354,12 +354,11 @@ static void inherit_health(struct balancer *balancer, size_t at, enum pool_healt
 		else if (flags & ABI_BACKEND_KEEP)
 			pool_set_health(pool->pool, i, POOL_UNHEALTHY, now_ms);
 		else
-			pool_set_health(pool->pool, i, health, now_ms);
+			pool_set_health(pool->pool, i, balancer->start->health, now_ms);
 	}
 }
 
-static int build_pools(struct balancer *balancer, enum pool_health health, uint64_t now_ms,
-		       struct err *err)
+static int build_pools(struct balancer *balancer, struct err *err)
 {
 	const struct conf *conf = balancer->conf;
 	struct records records;
@@ -378,13 +377,13 @@ static int build_pools(struct balancer *balancer, enum pool_health health, uint6
 			err_set(err, ret, "pool %s: cannot build its table: %s",
 				conf->pools[i].name, strerror(-ret));
 		else
-			inherit_health(balancer, i, health, now_ms);
+			inherit_health(balancer, i);
 	}
 	records_fini(&records);
 	return ret;
 }
 
-static int write_all(struct balancer *balancer, uint64_t now_ms, struct err *err)
+static int write_all(struct balancer *balancer, struct err *err)
 {
 	int ret;
 
@@ -392,7 +391,7 @@ static int write_all(struct balancer *balancer, uint64_t now_ms, struct err *err
 	for (size_t i = 0; i < balancer->conf->pool_count; i++) {
 		struct balanced_pool *pool = &balancer->pools[i];
 
-		write_flags(balancer, i, now_ms);
+		write_flags(balancer, i, balancer->start->now_ms);
 		pool_write_slots(pool->pool, balancer->tables->slots + pool->first_slot);
 	}
 	write_services(balancer);
@@ -403,9 +402,8 @@ static int write_all(struct balancer *balancer, uint64_t now_ms, struct err *err
 	return drop_old_records(balancer, err);
 }
 
-int balancer_new(const struct conf *conf, struct dp_tables *tables, enum pool_health health,
-		 const struct balancer_events *events, uint64_t now_ms, struct balancer **ret,
-		 struct err *err)
+int balancer_new(const struct conf *conf, struct dp_tables *tables,
+		 const struct balancer_start *start, struct balancer **ret, struct err *err)
 {
 	struct balancer *balancer = calloc(1, sizeof(*balancer));
 	int error;
@@ -414,23 +412,24 @@ int balancer_new(const struct conf *conf, struct dp_tables *tables, enum pool_he
 		return err_set(err, -ENOMEM, "out of memory");
 	balancer->conf = conf;
 	balancer->tables = tables;
-	balancer->events = *events;
+	balancer->start = start;
 	balancer->pools = calloc(conf->pool_count + 1, sizeof(*balancer->pools));
 	balancer->services = calloc(conf->service_count + 1, sizeof(*balancer->services));
 	if (!balancer->pools || !balancer->services)
 		error = err_set(err, -ENOMEM, "out of memory");
 	else
-		error = build_pools(balancer, health, now_ms, err);
+		error = build_pools(balancer, err);
 	if (!error)
 		error = claim_services(balancer, err);
 	if (!error)
 		error = place_slots(balancer, err);
 	if (!error)
-		error = write_all(balancer, now_ms, err);
+		error = write_all(balancer, err);
 	if (error) {
 		balancer_free(balancer);
 		return error;
 	}
+	balancer->start = NULL;
 	*ret = balancer;
 	return 0;
 }
@@ -484,12 +483,12 @@ void balancer_set_admin(struct balancer *balancer, size_t pool, size_t member,
 	refresh_pool(balancer, pool, now_ms);
 }
 
-void balancer_set_nexthop(struct balancer *balancer, size_t pool, size_t member, uint32_t ifindex,
-			  uint32_t mtu, const uint8_t *src_mac, const uint8_t *dst_mac)
+void balancer_set_nexthop(struct balancer *balancer, size_t pool, size_t member,
+			  const struct dp_nexthop *hop)
 {
 	uint32_t record = balancer->pools[pool].records[member];
 
-	dp_tables_set_nexthop(&balancer->tables->backends[record], ifindex, mtu, src_mac, dst_mac);
+	dp_tables_set_nexthop(&balancer->tables->backends[record], hop);
 }
 
 void balancer_set_source(struct balancer *balancer, const struct addr *source)

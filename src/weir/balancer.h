@@ -16,13 +16,16 @@
 
 #include "base/err.h"
 #include "conf/conf.h"
-#include "dp/tables.h"
+#include "engine/tables.h"
 #include "pool/pool.h"
 
 struct balancer;
 
-/* Who is told of records that get a new owner, for their counters start at zero. None is NULL. */
-struct balancer_events {
+/* How a balancer begins. */
+struct balancer_start {
+	enum pool_health health; /* of backends that no earlier daemon left up */
+	uint64_t now_ms;
+	/* Records that get a new owner, for their counters start at zero; never NULL. */
 	void (*new_backend)(void *arg, uint32_t record);
 	void (*new_service)(void *arg, uint32_t record);
 	void *arg;
@@ -30,12 +33,10 @@ struct balancer_events {
 
 /*
  * Fills the tables. `conf` must outlive the balancer. Backends whose records an earlier daemon
- * left up are healthy to begin with, all others have `health`. -ENOSPC: more than the tables
- * hold.
+ * left up are healthy to begin with. -ENOSPC: more than the tables hold.
  */
-int balancer_new(const struct conf *conf, struct dp_tables *tables, enum pool_health health,
-		 const struct balancer_events *events, uint64_t now_ms, struct balancer **ret,
-		 struct err *err);
+int balancer_new(const struct conf *conf, struct dp_tables *tables,
+		 const struct balancer_start *start, struct balancer **ret, struct err *err);
 void balancer_free(struct balancer *balancer);
 
 const struct conf *balancer_conf(const struct balancer *balancer);
@@ -49,9 +50,9 @@ void balancer_set_health(struct balancer *balancer, size_t pool, size_t member,
 			 enum pool_health health, uint64_t now_ms);
 void balancer_set_admin(struct balancer *balancer, size_t pool, size_t member,
 			enum pool_admin admin, uint64_t now_ms);
-/* NULL MAC addresses: the next hop is not known. `mtu` is that of the outer packet. */
-void balancer_set_nexthop(struct balancer *balancer, size_t pool, size_t member, uint32_t ifindex,
-			  uint32_t mtu, const uint8_t *src_mac, const uint8_t *dst_mac);
+/* NULL: the next hop is not known. */
+void balancer_set_nexthop(struct balancer *balancer, size_t pool, size_t member,
+			  const struct dp_nexthop *hop);
 /* The node's own address of a family, the outer source where node.tunnel names none. */
 void balancer_set_source(struct balancer *balancer, const struct addr *source);
 

@@ -16,7 +16,7 @@ static const char *const verdict_names[] = {
 static const char *const health_names[] = {"unknown", "healthy", "unhealthy"};
 static const char *const admin_names[] = {"active", "drain", "maint"};
 
-static const char *mode_name(enum dp_xdp mode)
+static const char *mode_name(enum link_xdp mode)
 {
 	static const char *const names[] = {"native", "generic", "auto"};
 
@@ -33,9 +33,9 @@ static json_t *report_interfaces(const struct app *app)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < dp_attached_count(app->dp); i++) {
-		const struct dp_attached *attached = dp_attached(app->dp, i);
-		bool fell_back = attached->wanted == DP_XDP_AUTO &&
-				 attached->mode == DP_XDP_GENERIC;
+		const struct link_attached *attached = dp_attached(app->dp, i);
+		bool fell_back = attached->wanted == LINK_XDP_AUTO &&
+				 attached->mode == LINK_XDP_GENERIC;
 
 		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b, s:b, s:s}", "name",
 						      attached->interface, "xdp",

@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dp/dp.h"
-#include "dp/native.h"
+#include "engine/dp.h"
+#include "engine/native.h"
 #include "frame.h"
 
 enum { ENGINES_TICK_NS = 1 << ABI_TICK_SHIFT };

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "dp/tables.h"
+#include "engine/tables.h"
 
 /*
  * Compares what came of `frame` with what the builder of frame.h makes of it: a frame that does

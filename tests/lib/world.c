@@ -191,16 +191,18 @@ static void fill_backend(struct dp_tables *tables, uint32_t index)
 {
 	struct abi_backend *backend = &tables->backends[index];
 	struct addr addr = world_backend_addr(index);
-	uint32_t mtu = index == WORLD_SMALL1 ? WORLD_SMALL_MTU : WORLD_MTU;
-	uint32_t ifindex = index == WORLD_AWAY1 ? WORLD_AWAY_IFINDEX : WORLD_IFINDEX;
-	bool lost = index == WORLD_LOST1;
+	struct dp_nexthop hop = {
+		.ifindex = index == WORLD_AWAY1 ? WORLD_AWAY_IFINDEX : WORLD_IFINDEX,
+		.mtu = index == WORLD_SMALL1 ? WORLD_SMALL_MTU : WORLD_MTU,
+	};
 
+	memcpy(hop.src_mac, WORLD_SRC_MAC, sizeof(hop.src_mac));
+	memcpy(hop.dst_mac, WORLD_DST_MAC, sizeof(hop.dst_mac));
 	backend->identity = 1000 + index;
 	backend->generation = 1;
 	backend->flags = ABI_BACKEND_UP | ABI_BACKEND_KEEP;
 	dp_tables_set_tunnel(backend, &addr);
-	dp_tables_set_nexthop(backend, ifindex, mtu, (const uint8_t *)WORLD_SRC_MAC,
-			      lost ? NULL : (const uint8_t *)WORLD_DST_MAC);
+	dp_tables_set_nexthop(backend, index == WORLD_LOST1 ? NULL : &hop);
 }
 
 /* Slots in the order of services; the backends of one take turns. */

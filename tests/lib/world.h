@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "dp/tables.h"
+#include "engine/tables.h"
 
 enum world_service {
 	WORLD_NONE,

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "../lib/frame.h"
-#include "dp/agent_dp.h"
+#include "engine/agent_dp.h"
 
 #define VIP4 "198.51.100.10"
 #define VIP6 "2001:db8:10::10"

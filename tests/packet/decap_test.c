@@ -18,7 +18,7 @@
 #include <linux/bpf.h>
 
 #include "../lib/tunnels.h"
-#include "dp/agent_dp.h"
+#include "engine/agent_dp.h"
 
 #define MAPPED_VIP4 "\0\0\0\0\0\0\0\0\0\0\xff\xff\xc6\x33\x64\x0a"
 

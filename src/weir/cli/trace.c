@@ -16,8 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "dp/dp.h"
-#include "dp/native.h"
+#include "engine/dp.h"
+#include "engine/native.h"
 #include "weir/balancer.h"
 #include "weir/cli/trace_input.h"
 #include "weir/cli/trace_print.h"
@@ -49,7 +49,7 @@ struct trace {
 	struct dp *dp;
 	struct dp_tables *tables;
 	struct trace_names names;
-	uint8_t src_mac[6], dst_mac[6];
+	struct dp_nexthop hop; /* of every backend */
 	uint64_t now_ns;
 	uint64_t packets, failed;
 	uint8_t frame[FRAME_MAX + NATIVE_HEADROOM];
@@ -137,13 +137,13 @@ static int parse_macs(struct trace *trace)
 	const char *text = trace->options->mac;
 	size_t src_length = 0, dst_length = 0;
 
-	memcpy(trace->src_mac, src, 6);
-	memcpy(trace->dst_mac, dst, 6);
+	memcpy(trace->hop.src_mac, src, 6);
+	memcpy(trace->hop.dst_mac, dst, 6);
 	if (!text)
 		return 0;
-	if (!trace_parse_hex(&text, ',', trace->src_mac, 6, &src_length) && *text == ',') {
+	if (!trace_parse_hex(&text, ',', trace->hop.src_mac, 6, &src_length) && *text == ',') {
 		text++;
-		trace_parse_hex(&text, '\0', trace->dst_mac, 6, &dst_length);
+		trace_parse_hex(&text, '\0', trace->hop.dst_mac, 6, &dst_length);
 	}
 	if (src_length != 6 || dst_length != 6)
 		return command_usage_error(name, "--mac %s: expected two MAC addresses, SRC,DST",
@@ -173,15 +173,7 @@ static int load_conf(struct trace *trace)
 
 	if (conf_load(trace->options->config, &trace->conf, &errors) == 0)
 		return 0;
-	for (size_t i = 0; i < errors.count; i++) {
-		const struct err *err = &errors.errors[i];
-
-		if (err->line)
-			fprintf(stderr, "%s:%d:%d: %s\n", trace->options->config, err->line,
-				err->column, err->text);
-		else
-			fprintf(stderr, "%s: %s\n", trace->options->config, err->text);
-	}
+	command_print_errors(trace->options->config, &errors);
 	err_list_fini(&errors);
 	return EXIT_NO;
 }
@@ -296,22 +288,25 @@ static void ignore_record(void *arg, uint32_t record)
 
 static int fill_tables(struct trace *trace)
 {
-	static const struct balancer_events events = {.new_backend = ignore_record,
-						      .new_service = ignore_record};
+	static const struct balancer_start start = {
+		.health = POOL_HEALTHY,
+		.new_backend = ignore_record,
+		.new_service = ignore_record,
+	};
 	const struct conf *conf = trace->conf;
-	uint32_t mtu = conf->node.path_mtu ? conf->node.path_mtu : MTU_DEFAULT;
 	struct err err = {0};
 	int wrong;
 
 	trace->tables->node->flow_secret = FLOW_SECRET;
 	trace->tables->node->vip_secret = VIP_SECRET;
-	if (balancer_new(conf, trace->tables, POOL_HEALTHY, &events, 0, &trace->balancer, &err))
+	if (balancer_new(conf, trace->tables, &start, &trace->balancer, &err))
 		return command_fail(name, "%s", err.text);
 	set_sources(trace);
+	trace->hop.ifindex = IFINDEX;
+	trace->hop.mtu = conf->node.path_mtu ? conf->node.path_mtu : MTU_DEFAULT;
 	for (size_t p = 0; p < conf->pool_count; p++) {
 		for (size_t m = 0; m < conf->pools[p].backend_count; m++)
-			balancer_set_nexthop(trace->balancer, p, m, IFINDEX, mtu, trace->src_mac,
-					     trace->dst_mac);
+			balancer_set_nexthop(trace->balancer, p, m, &trace->hop);
 	}
 	wrong = apply_names(trace, trace->options->down, true);
 	if (!wrong)

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dp/tables.h"
+#include "engine/tables.h"
 #include "pkt/verdict.h"
 #include "weir/balancer.h"
 

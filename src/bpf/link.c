@@ -6,7 +6,7 @@
  * is words: the kernel hands its explanation only to netlink (and to a tracepoint), so after a
  * refusal the same attachment is asked for once more by netlink, for its text alone.
  */
-#include "dp/link.h"
+#include "bpf/link.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -27,14 +27,14 @@
 enum { BPFFS_PATH_MAX = 512, KERNEL_TEXT_MAX = 160 };
 
 static const char *const mode_names[] = {
-	[DP_XDP_NATIVE] = "native",
-	[DP_XDP_GENERIC] = "generic",
-	[DP_XDP_AUTO] = "auto",
+	[LINK_XDP_NATIVE] = "native",
+	[LINK_XDP_GENERIC] = "generic",
+	[LINK_XDP_AUTO] = "auto",
 };
 
-static __u32 mode_flags(enum dp_xdp mode)
+static __u32 mode_flags(enum link_xdp mode)
 {
-	return mode == DP_XDP_NATIVE ? XDP_FLAGS_DRV_MODE : XDP_FLAGS_SKB_MODE;
+	return mode == LINK_XDP_NATIVE ? XDP_FLAGS_DRV_MODE : XDP_FLAGS_SKB_MODE;
 }
 
 static bool is_bpffs(const char *path)
@@ -63,7 +63,7 @@ static int make_dirs(const char *dir, struct err *err)
 	return 0;
 }
 
-int dp_bpffs_prepare(const char *dir, struct err *err)
+int link_prepare_bpffs(const char *dir, struct err *err)
 {
 	size_t root = strlen(BPFFS_ROOT);
 	bool under_root = strncmp(dir, BPFFS_ROOT, root) == 0 && (dir[root] == '/' || !dir[root]);
@@ -105,7 +105,7 @@ __attribute__((format(printf, 2, 0))) static int catch_kernel_text(enum libbpf_p
 }
 
 /* Why the kernel refused: its text where netlink gives one, else the error's. */
-static const char *ask_why(int program_fd, int ifindex, enum dp_xdp mode, int error)
+static const char *ask_why(int program_fd, int ifindex, enum link_xdp mode, int error)
 {
 	__u32 flags = mode_flags(mode) | XDP_FLAGS_UPDATE_IF_NOEXIST;
 	libbpf_print_fn_t before;
@@ -123,7 +123,7 @@ static const char *ask_why(int program_fd, int ifindex, enum dp_xdp mode, int er
 
 /* --- attaching --- */
 
-static int link_create(int program_fd, struct dp_attached *attached, enum dp_xdp mode)
+static int link_create(int program_fd, struct link_attached *attached, enum link_xdp mode)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = mode_flags(mode));
 	int fd = bpf_link_create(program_fd, attached->ifindex, BPF_XDP, &opts);
@@ -141,15 +141,16 @@ static bool may_fall_back(int ret)
 	return ret != -EPERM && ret != -EACCES && ret != -EBUSY && ret != -EEXIST && ret != -ENODEV;
 }
 
-static int attach_new(int program_fd, struct dp_attached *attached, struct err *err)
+static int attach_new(int program_fd, struct link_attached *attached, struct err *err)
 {
-	enum dp_xdp mode = attached->wanted == DP_XDP_GENERIC ? DP_XDP_GENERIC : DP_XDP_NATIVE;
+	enum link_xdp mode = attached->wanted == LINK_XDP_GENERIC ? LINK_XDP_GENERIC
+								  : LINK_XDP_NATIVE;
 	int ret = link_create(program_fd, attached, mode);
 
-	if (ret && attached->wanted == DP_XDP_AUTO && may_fall_back(ret)) {
+	if (ret && attached->wanted == LINK_XDP_AUTO && may_fall_back(ret)) {
 		snprintf(attached->why, sizeof(attached->why), "%s",
 			 ask_why(program_fd, attached->ifindex, mode, -ret));
-		mode = DP_XDP_GENERIC;
+		mode = LINK_XDP_GENERIC;
 		ret = link_create(program_fd, attached, mode);
 	}
 	if (ret)
@@ -171,9 +172,9 @@ static int link_info(int link_fd, struct bpf_link_info *ret)
  * A link does not tell its mode; the interface does, by which of its programs is the link's. If
  * none is, the link is for an interface of the same index in another network namespace.
  */
-static int link_mode(int ifindex, __u32 program_id, enum dp_xdp *ret)
+static int link_mode(int ifindex, __u32 program_id, enum link_xdp *ret)
 {
-	static const enum dp_xdp modes[] = {DP_XDP_NATIVE, DP_XDP_GENERIC};
+	static const enum link_xdp modes[] = {LINK_XDP_NATIVE, LINK_XDP_GENERIC};
 
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
 		__u32 id = 0;
@@ -194,23 +195,23 @@ static int link_mode(int ifindex, __u32 program_id, enum dp_xdp *ret)
  * gone has index 0, and the index may have been given to another), in an acceptable mode, and the
  * kernel swaps the program.
  */
-static bool adopt(int program_fd, struct dp_attached *attached, int link_fd)
+static bool adopt(int program_fd, struct link_attached *attached, int link_fd)
 {
 	struct bpf_link_info info;
-	enum dp_xdp mode = DP_XDP_NATIVE;
+	enum link_xdp mode = LINK_XDP_NATIVE;
 
 	if (link_info(link_fd, &info) || info.type != BPF_LINK_TYPE_XDP ||
 	    info.xdp.ifindex != (__u32)attached->ifindex ||
 	    link_mode(attached->ifindex, info.prog_id, &mode))
 		return false;
-	if (attached->wanted != DP_XDP_AUTO && attached->wanted != mode)
+	if (attached->wanted != LINK_XDP_AUTO && attached->wanted != mode)
 		return false;
 	if (bpf_link_update(link_fd, program_fd, NULL))
 		return false;
 	attached->link_fd = link_fd;
 	attached->mode = mode;
 	attached->adopted = true;
-	if (attached->wanted == DP_XDP_AUTO && mode == DP_XDP_GENERIC)
+	if (attached->wanted == LINK_XDP_AUTO && mode == LINK_XDP_GENERIC)
 		snprintf(attached->why, sizeof(attached->why),
 			 "an earlier daemon attached in generic mode");
 	return true;
@@ -225,10 +226,10 @@ static void detach_pinned(int link_fd, const char *pin)
 		unlink(pin);
 }
 
-int dp_link_attach(int program_fd, const char *interface, enum dp_xdp wanted, const char *pin,
-		   struct dp_attached *ret, struct err *err)
+int link_attach(int program_fd, const char *interface, enum link_xdp wanted, const char *pin,
+		struct link_attached *ret, struct err *err)
 {
-	struct dp_attached attached = {.wanted = wanted, .link_fd = -1};
+	struct link_attached attached = {.wanted = wanted, .link_fd = -1};
 	int pinned, error;
 
 	attached.ifindex = (int)if_nametoindex(interface);
@@ -260,7 +261,7 @@ int dp_link_attach(int program_fd, const char *interface, enum dp_xdp wanted, co
 	return 0;
 }
 
-void dp_link_detach(struct dp_attached *attached, const char *pin)
+void link_detach(struct link_attached *attached, const char *pin)
 {
 	if (attached->link_fd < 0)
 		return;
@@ -268,7 +269,7 @@ void dp_link_detach(struct dp_attached *attached, const char *pin)
 	attached->link_fd = -1;
 }
 
-void dp_link_close(struct dp_attached *attached)
+void link_close(struct link_attached *attached)
 {
 	if (attached->link_fd < 0)
 		return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "dp/dp.h"
+#include "engine/dp.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -13,7 +13,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "dp/pins.h"
+#include "bpf/pins.h"
 #include "lb.skel.h"
 #include "pkt/verdict.h"
 
@@ -28,7 +28,7 @@ struct dp {
 	bool adopted;
 	int cores;
 	struct abi_count *per_core; /* room for one record of every core */
-	struct dp_attached attached[INTERFACES_MAX];
+	struct link_attached attached[INTERFACES_MAX];
 	size_t attached_count;
 };
 
@@ -154,7 +154,7 @@ int dp_open(const struct dp_options *options, struct dp **ret, struct err *err)
 		goto fail;
 	if (options->pin_dir) {
 		snprintf(dp->pin_dir, sizeof(dp->pin_dir), "%s", options->pin_dir);
-		error = dp_bpffs_prepare(dp->pin_dir, err);
+		error = link_prepare_bpffs(dp->pin_dir, err);
 		if (!error)
 			error = set_pins(dp, err);
 		if (error)
@@ -179,7 +179,7 @@ void dp_close(struct dp *dp)
 	if (!dp)
 		return;
 	for (size_t i = 0; i < dp->attached_count; i++)
-		dp_link_close(&dp->attached[i]);
+		link_close(&dp->attached[i]);
 	if (dp->skel) {
 		unmap(dp->tables.vips, dp->skel->maps.vips);
 		unmap(dp->tables.services, dp->skel->maps.services);
@@ -198,7 +198,7 @@ void dp_teardown(struct dp *dp)
 		char pin[PINS_PATH_MAX];
 
 		if (link_pin(dp, dp->attached[i].interface, pin, NULL) == 0)
-			dp_link_detach(&dp->attached[i], pin);
+			link_detach(&dp->attached[i], pin);
 	}
 	dp->attached_count = 0;
 	if (dp->pin_dir[0])
@@ -217,7 +217,7 @@ struct dp_tables *dp_tables(struct dp *dp)
 
 /* --- interfaces --- */
 
-int dp_attach(struct dp *dp, const char *interface, enum dp_xdp wanted, struct err *err)
+int dp_attach(struct dp *dp, const char *interface, enum link_xdp wanted, struct err *err)
 {
 	char pin[PINS_PATH_MAX];
 	int ret;
@@ -228,8 +228,8 @@ int dp_attach(struct dp *dp, const char *interface, enum dp_xdp wanted, struct e
 	ret = link_pin(dp, interface, pin, err);
 	if (ret)
 		return ret;
-	ret = dp_link_attach(bpf_program__fd(dp->skel->progs.weir_lb), interface, wanted, pin,
-			     &dp->attached[dp->attached_count], err);
+	ret = link_attach(bpf_program__fd(dp->skel->progs.weir_lb), interface, wanted, pin,
+			  &dp->attached[dp->attached_count], err);
 	if (!ret)
 		dp->attached_count++;
 	return ret;
@@ -240,7 +240,7 @@ size_t dp_attached_count(const struct dp *dp)
 	return dp->attached_count;
 }
 
-const struct dp_attached *dp_attached(const struct dp *dp, size_t i)
+const struct link_attached *dp_attached(const struct dp *dp, size_t i)
 {
 	return &dp->attached[i];
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "dp/pins.h"
+#include "bpf/pins.h"
 
 #include <bpf/bpf.h>
 #include <dirent.h>

@@ -50,11 +50,15 @@ int dp_tables_set_vip(struct dp_tables *tables, const struct addr *vip, const ui
 /* The listens of an address, ABI_VIP_LISTENS words of which unused are 0; NULL if unknown. */
 const uint64_t *dp_tables_vip(const struct dp_tables *tables, const struct addr *vip);
 
-/*
- * Writes a backend's next hop so that no packet sees half of it; `mtu` is that of the outer
- * packet. The tunnel's end (addr) must be set. With dst_mac NULL the next hop is unknown.
- */
-void dp_tables_set_nexthop(struct abi_backend *backend, uint32_t ifindex, uint32_t mtu,
-			   const uint8_t src_mac[6], const uint8_t dst_mac[6]);
+/* A backend's next hop. */
+struct dp_nexthop {
+	uint32_t ifindex;
+	uint32_t mtu; /* of the outer packet */
+	uint8_t src_mac[6];
+	uint8_t dst_mac[6];
+};
+
+/* Writes it so that no packet sees half of it; NULL: unknown. The tunnel's end must be set. */
+void dp_tables_set_nexthop(struct abi_backend *backend, const struct dp_nexthop *hop);
 /* Writes the tunnel's end and what follows from it. */
 void dp_tables_set_tunnel(struct abi_backend *backend, const struct addr *addr);

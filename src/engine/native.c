@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "dp/native.h"
+#include "engine/native.h"
 
 #include <errno.h>
 #include <linux/bpf.h>

@@ -15,8 +15,8 @@
 
 #include "base/addr.h"
 #include "base/err.h"
+#include "bpf/link.h"
 #include "dp/abi_agent.h"
-#include "dp/link.h"
 
 struct agent_dp;
 
@@ -42,10 +42,10 @@ int agent_dp_has_clsact(const char *interface, bool *ret, struct err *err);
 /* Is there an XDP program that is not an agent's with these pins? Then attaching is refused. */
 int agent_dp_is_taken(const char *interface, const char *pin_dir, bool *ret, struct err *err);
 /* Attaches both programs to one more interface. On failure nothing new is left attached. */
-int agent_dp_attach(struct agent_dp *agent, const char *interface, enum dp_xdp wanted,
+int agent_dp_attach(struct agent_dp *agent, const char *interface, enum link_xdp wanted,
 		    struct err *err);
 size_t agent_dp_attached_count(const struct agent_dp *agent);
-const struct dp_attached *agent_dp_attached(const struct agent_dp *agent, size_t i);
+const struct link_attached *agent_dp_attached(const struct agent_dp *agent, size_t i);
 /* Detaches XDP where an earlier agent with these pins attached it and this one did not. */
 void agent_dp_detach_others(struct agent_dp *agent);
 /* Takes the tc program off, this process's or an earlier one's, and the clsact qdisc too if

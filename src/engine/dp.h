@@ -12,8 +12,8 @@
 
 #include <stdbool.h>
 
-#include "dp/link.h"
-#include "dp/tables.h"
+#include "bpf/link.h"
+#include "engine/tables.h"
 
 struct dp;
 
@@ -30,10 +30,10 @@ int dp_open(const struct dp_options *options, struct dp **ret, struct err *err);
 bool dp_adopted(const struct dp *dp);
 struct dp_tables *dp_tables(struct dp *dp);
 
-/* Attaches to one more interface; see dp_link_attach. */
-int dp_attach(struct dp *dp, const char *interface, enum dp_xdp wanted, struct err *err);
+/* Attaches to one more interface; see link_attach. */
+int dp_attach(struct dp *dp, const char *interface, enum link_xdp wanted, struct err *err);
 size_t dp_attached_count(const struct dp *dp);
-const struct dp_attached *dp_attached(const struct dp *dp, size_t i);
+const struct link_attached *dp_attached(const struct dp *dp, size_t i);
 /* Detaches pinned links of interfaces that dp_attach was not called for (an earlier daemon's). */
 void dp_detach_others(struct dp *dp);
 

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "dp/tables.h"
+#include "engine/tables.h"
 
 struct native;
 

@@ -10,7 +10,7 @@
  * is pointed at before what points to it, each step one aligned 64-bit store. There is one writer
  * and no lock.
  */
-#include "dp/tables.h"
+#include "engine/tables.h"
 
 #include <errno.h>
 #include <linux/bpf.h>
@@ -123,20 +123,19 @@ void dp_tables_set_tunnel(struct abi_backend *backend, const struct addr *addr)
 	backend->outer_sum = addr_is4(addr) ? pkt_encap4_constant(addr_be32(addr)) : 0;
 }
 
-void dp_tables_set_nexthop(struct abi_backend *backend, uint32_t ifindex, uint32_t mtu,
-			   const uint8_t src_mac[6], const uint8_t dst_mac[6])
+void dp_tables_set_nexthop(struct abi_backend *backend, const struct dp_nexthop *hop)
 {
 	uint64_t first;
 
-	if (!dst_mac) {
+	if (!hop) {
 		__atomic_and_fetch(&backend->flags, ~(uint32_t)ABI_BACKEND_NEIGH, __ATOMIC_RELEASE);
 		return;
 	}
-	memcpy(&first, dst_mac, 6);
-	memcpy((uint8_t *)&first + 6, src_mac, 2);
-	memcpy(backend->src_mac + 2, src_mac + 2, 4);
+	memcpy(&first, hop->dst_mac, 6);
+	memcpy((uint8_t *)&first + 6, hop->src_mac, 2);
+	memcpy(backend->src_mac + 2, hop->src_mac + 2, 4);
 	store((uint64_t *)(void *)backend->dst_mac, first);
-	backend->ifindex = ifindex;
-	backend->mtu = (uint16_t)(mtu > UINT16_MAX ? UINT16_MAX : mtu);
+	backend->ifindex = hop->ifindex;
+	backend->mtu = (uint16_t)(hop->mtu > UINT16_MAX ? UINT16_MAX : hop->mtu);
 	__atomic_or_fetch(&backend->flags, ABI_BACKEND_NEIGH, __ATOMIC_RELEASE);
 }

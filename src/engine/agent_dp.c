@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "dp/agent_dp.h"
+#include "engine/agent_dp.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "dp/pins.h"
+#include "bpf/pins.h"
 
 #include "agent.skel.h"
 
@@ -35,7 +35,7 @@ struct agent_dp {
 	char pin_dir[PINS_PATH_MAX]; /* "": nothing is pinned */
 	int cores;
 	struct agent_count *per_core; /* room for one record of every core */
-	struct dp_attached attached[INTERFACES_MAX];
+	struct link_attached attached[INTERFACES_MAX];
 	size_t attached_count;
 };
 
@@ -265,11 +265,11 @@ int agent_dp_is_taken(const char *interface, const char *pin_dir, bool *ret, str
 	return error;
 }
 
-int agent_dp_attach(struct agent_dp *agent, const char *interface, enum dp_xdp wanted,
+int agent_dp_attach(struct agent_dp *agent, const char *interface, enum link_xdp wanted,
 		    struct err *err)
 {
 	int program = bpf_program__fd(agent->skel->progs.weir_decap);
-	struct dp_attached *attached = &agent->attached[agent->attached_count];
+	struct link_attached *attached = &agent->attached[agent->attached_count];
 	char path[PINS_PATH_MAX], *pin = agent->pin_dir[0] ? path : NULL;
 	int ret;
 
@@ -278,16 +278,16 @@ int agent_dp_attach(struct agent_dp *agent, const char *interface, enum dp_xdp w
 	ret = pin ? link_pin(agent->pin_dir, interface, path, err) : 0;
 	if (ret)
 		return ret;
-	ret = dp_link_attach(program, interface, wanted, pin, attached, err);
+	ret = link_attach(program, interface, wanted, pin, attached, err);
 	if (ret)
 		return ret;
 	ret = attach_clamp(agent, interface, err);
 	if (ret) {
 		/* An adopted link served before this start, and goes on. */
 		if (attached->adopted)
-			dp_link_close(attached);
+			link_close(attached);
 		else
-			dp_link_detach(attached, pin);
+			link_detach(attached, pin);
 		return ret;
 	}
 	agent->attached_count++;
@@ -299,7 +299,7 @@ size_t agent_dp_attached_count(const struct agent_dp *agent)
 	return agent->attached_count;
 }
 
-const struct dp_attached *agent_dp_attached(const struct agent_dp *agent, size_t i)
+const struct link_attached *agent_dp_attached(const struct agent_dp *agent, size_t i)
 {
 	return &agent->attached[i];
 }
@@ -319,13 +319,13 @@ static bool is_attached(const struct agent_dp *agent, const char *pin)
 static void detach_other(void *arg, const char *name)
 {
 	struct agent_dp *agent = arg;
-	struct dp_attached other = {0};
+	struct link_attached other = {0};
 	char path[PINS_PATH_MAX];
 
 	if (pins_path(path, agent->pin_dir, name, NULL) || is_attached(agent, path))
 		return;
 	other.link_fd = bpf_obj_get(path);
-	dp_link_detach(&other, path);
+	link_detach(&other, path);
 }
 
 void agent_dp_detach_others(struct agent_dp *agent)
@@ -392,7 +392,7 @@ void agent_dp_teardown(struct agent_dp *agent)
 		if (agent->pin_dir[0] &&
 		    link_pin(agent->pin_dir, agent->attached[i].interface, path, NULL) == 0)
 			pin = path;
-		dp_link_detach(&agent->attached[i], pin);
+		link_detach(&agent->attached[i], pin);
 	}
 	agent->attached_count = 0;
 	if (agent->pin_dir[0]) {
@@ -404,7 +404,7 @@ void agent_dp_teardown(struct agent_dp *agent)
 void agent_dp_close(struct agent_dp *agent)
 {
 	for (size_t i = 0; i < agent->attached_count; i++)
-		dp_link_close(&agent->attached[i]);
+		link_close(&agent->attached[i]);
 	if (agent->skel)
 		agent_bpf__destroy(agent->skel);
 	free(agent->per_core);
