@@ -9,7 +9,7 @@
 #include "engine/dp.h"
 #include "health/health.h"
 #include "net/nexthop.h"
-#include "weir/balancer.h"
+#include "weir/balancer/balancer.h"
 #include "weir/instance.h"
 
 /* One a backend of a pool: what its health and next hop callbacks get. */

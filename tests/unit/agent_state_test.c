@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* weir/agent_state.h: what is written comes back, and what nobody wrote is not believed. */
+/* weir/agent/state.h: what is written comes back, and what nobody wrote is not believed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "weir/agent_state.h"
+#include "weir/agent/state.h"
 
 static char directory[] = "/tmp/weir-agent-state-XXXXXX";
 static char path[64];

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
-#include "weir/agent_app.h"
+#include "weir/agent/app.h"
 #include "weir/command.h"
 
 static const char help[] =

@@ -12,7 +12,7 @@
 #include "conf/conf.h"
 #include "hash/maglev.h"
 #include "pool/pool.h"
-#include "weir/assemble.h"
+#include "weir/balancer/assemble.h"
 #include "weir/command.h"
 
 struct options {

@@ -18,7 +18,7 @@
 
 #include "engine/dp.h"
 #include "engine/native.h"
-#include "weir/balancer.h"
+#include "weir/balancer/balancer.h"
 #include "weir/cli/trace_input.h"
 #include "weir/cli/trace_print.h"
 #include "weir/command.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "weir/agent_state.h"
+#include "weir/agent/state.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 #include "admin/control.h"
 #include "conf/conf.h"
 #include "engine/agent_dp.h"
-#include "weir/agent_state.h"
+#include "weir/agent/state.h"
 #include "weir/instance.h"
 
 struct agent_app {

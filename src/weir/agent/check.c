@@ -18,8 +18,8 @@
 #include "engine/agent_dp.h"
 #include "net/host.h"
 #include "net/xdp_features.h"
-#include "weir/agent_app.h"
-#include "weir/agent_state.h"
+#include "weir/agent/app.h"
+#include "weir/agent/state.h"
 #include "weir/instance.h"
 
 enum { LOOPBACK_IFINDEX = 1 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "weir/agent_host.h"
+#include "weir/agent/host.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
  * the opposite order. Every step is valid by itself, so a packet in between finds either the old
  * or the new answer.
  */
-#include "weir/balancer.h"
+#include "weir/balancer/balancer.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,8 +15,8 @@
 
 #include "dp/abi.h"
 #include "pkt/ctx.h"
-#include "weir/assemble.h"
-#include "weir/records.h"
+#include "weir/balancer/assemble.h"
+#include "weir/balancer/records.h"
 
 struct balanced_pool {
 	struct pool *pool;

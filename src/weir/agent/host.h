@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What an agent changes on its host for a configuration: planned into an agent_state first, then
- * done, in the end undone. The XDP program is not among it (dp/agent_dp.h); its tc program's
+ * done, in the end undone. The XDP program is not among it (engine/agent_dp.h); its tc program's
  * qdisc is. One thread.
  */
 #pragma once
 
 #include "base/err.h"
 #include "conf/conf.h"
-#include "weir/agent_state.h"
+#include "weir/agent/state.h"
 
 /* Adds to the state what the configuration needs and the host has not. Changes nothing else. */
 int agent_host_plan(const struct conf_agent *conf, struct agent_state *state, struct err *err);

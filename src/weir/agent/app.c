@@ -10,7 +10,7 @@
  * finds the file, exchanges the programs in place, and undoes at its own end what was changed by
  * its predecessor, to what was there before either.
  */
-#include "weir/agent_app.h"
+#include "weir/agent/app.h"
 
 #include <signal.h>
 #include <string.h>
@@ -19,8 +19,8 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "net/host.h"
-#include "weir/agent_app_state.h"
-#include "weir/agent_host.h"
+#include "weir/agent/app_state.h"
+#include "weir/agent/host.h"
 
 /* --- start --- */
 

@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include "base/time.h"
-#include "weir/agent_app.h"
-#include "weir/agent_app_state.h"
+#include "weir/agent/app.h"
+#include "weir/agent/app_state.h"
 
 static const char *const verdict_names[] = {
 #define NAME(name, action, help) #name,
