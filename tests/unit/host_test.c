@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* net/host.h in a network namespace of its own: the real kernel's addresses and sysctls. */
+/* host/host.h in a network namespace of its own: the real kernel's addresses and sysctls. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "net/host.h"
+#include "host/host.h"
 
 static struct addr parse(const char *text)
 {

@@ -18,7 +18,7 @@
 
 #include "base/log.h"
 #include "base/time.h"
-#include "net/host.h"
+#include "host/host.h"
 #include "weir/agent/app_state.h"
 #include "weir/agent/host.h"
 

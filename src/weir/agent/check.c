@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "engine/agent_dp.h"
-#include "net/host.h"
-#include "net/xdp_features.h"
+#include "host/host.h"
+#include "host/xdp_features.h"
 #include "weir/agent/app.h"
 #include "weir/agent/state.h"
 #include "weir/instance.h"

@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "engine/agent_dp.h"
-#include "net/host.h"
+#include "host/host.h"
 
 enum { LOOPBACK_IFINDEX = 1 };
 

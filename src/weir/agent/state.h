@@ -11,7 +11,7 @@
 
 #include "base/addr.h"
 #include "base/err.h"
-#include "net/host.h"
+#include "host/host.h"
 #include "weir/instance.h"
 
 enum { AGENT_STATE_NAME_MAX = 16 };

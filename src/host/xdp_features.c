@@ -3,7 +3,7 @@
  * The generic netlink family "netdev", one question: NETDEV_CMD_DEV_GET. Its numbers are written
  * down here, for the headers of Linux 6.1 do not have them.
  */
-#include "net/xdp_features.h"
+#include "host/xdp_features.h"
 
 #include <errno.h>
 #include <libmnl/libmnl.h>

@@ -13,7 +13,7 @@
  *    drops it wherever the way back to the client leaves by another interface. Loose wants any
  *    route to the source, which a host that answers clients has. 0 is left at 0.
  */
-#include "net/host.h"
+#include "host/host.h"
 
 #include <errno.h>
 #include <fcntl.h>
