@@ -12,6 +12,7 @@ HTTP_BATCH=20
 # http_start NAME FAMILY URL FIRST LAST RATE: in the background, RATE requests a second from the
 # ports FIRST to LAST in turn, until http_stop.
 http_start() {
+	local starter=$BASHPID
 	(
 		trap - EXIT INT TERM HUP
 		http_worker "$2" "$3" "$4" "$5" "$6"
@@ -31,7 +32,8 @@ http_stop() {
 
 http_worker() {
 	local family=$1 url=$2 first=$3 last=$4 rate=$5 port=$3
-	until [ -e "$DIR/stop" ]; do
+	# Not for longer than who started it lives, however that ends.
+	until [ -e "$DIR/stop" ] || [ ! -d "/proc/$starter" ]; do
 		[ $((port + HTTP_BATCH)) -le "$last" ] || port=$first
 		http_batch "$url" "$port" $HTTP_BATCH |
 			in_ns client curl --rate "$rate/s" -K - 2>&1 |
