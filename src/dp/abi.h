@@ -46,7 +46,7 @@ struct abi_node {
 	__be32 source6_vary;
 	__u32 flow_buckets_mask; /* buckets - 1, a power of two less one */
 	__u32 insert_limit;      /* new entries a core and second; 0: none are made */
-	__u32 established_ticks; /* idle time after which an entry is void, by its state */
+	__u32 established_ticks; /* ages (flow_pin_age) above it are void, by an entry's state */
 	__u32 handshake_ticks;
 	__u32 closing_ticks;
 	__u32 udp_ticks;

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/time.h"
 #include "dp/abi.h"
 #include "pkt/ctx.h"
 #include "weir/balancer/assemble.h"
@@ -160,11 +161,11 @@ static uint32_t host_bits(unsigned length, unsigned total)
 	return bits >= 32 ? UINT32_MAX : (1U << bits) - 1;
 }
 
+/* The age up to which an entry holds: ages count from 1 (dp/flow.h). */
 static uint32_t ticks(uint64_t ms)
 {
-	uint64_t count = (ms * 1000000 + (1ULL << ABI_TICK_SHIFT) - 1) >> ABI_TICK_SHIFT;
-
-	return count < 1 ? 1 : (uint32_t)count;
+	return (uint32_t)((ms * TIME_MILLI_NS + (1ULL << ABI_TICK_SHIFT) - 1) >> ABI_TICK_SHIFT) +
+	       1;
 }
 
 static void write_node(struct balancer *balancer)
