@@ -11,7 +11,7 @@
 
 enum {
 	AGENT_VIPS = 4096,
-	AGENT_BALANCERS = 1024, /* prefixes */
+	AGENT_BALANCERS = 4096, /* prefixes */
 };
 
 /* X(NAME, action, help). What is passed is left to the host as it came, but for DECAPSULATED. */

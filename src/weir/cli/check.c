@@ -10,6 +10,7 @@
 #include "conf/conf.h"
 #include "conf/schema.h"
 #include "dp/abi.h"
+#include "dp/abi_agent.h"
 #include "hash/maglev.h"
 #include "weir/command.h"
 
@@ -21,6 +22,8 @@ _Static_assert(CONF_BACKENDS_MAX == (int)ABI_BACKENDS - 1, "backends, less the o
 _Static_assert(CONF_SLOTS_MAX == (int)ABI_SLOTS, "slots");
 _Static_assert(CONF_FLOWS_MIN == (int)ABI_FLOWS_MIN, "flows at least");
 _Static_assert(CONF_FLOWS_MAX == (int)ABI_FLOWS_MAX, "flows at most");
+_Static_assert(CONF_VIPS_MAX == (int)AGENT_VIPS, "VIPs of an agent");
+_Static_assert(CONF_BALANCERS_MAX == (int)AGENT_BALANCERS, "balancers of an agent");
 
 enum { NAMES_SHOWN = 8 };
 
