@@ -341,21 +341,20 @@ static int drop_old_records(struct balancer *balancer, struct err *err)
 
 /* --- life --- */
 
-/* As an earlier daemon left it: up, or down but with flows that may go on, or unknown. */
+/*
+ * What an earlier daemon left up is healthy. Of the others the flags do not say why they are not
+ * up (failed, draining, never checked), so their first check decides, and till then flows stay.
+ */
 static void inherit_health(struct balancer *balancer, size_t at)
 {
-	uint64_t now_ms = balancer->start->now_ms;
 	struct balanced_pool *pool = &balancer->pools[at];
 
 	for (size_t i = 0; i < pool_member_count(pool->pool); i++) {
 		uint32_t flags = balancer->tables->backends[pool->records[i]].flags;
 
-		if (flags & ABI_BACKEND_UP)
-			pool_set_health(pool->pool, i, POOL_HEALTHY, now_ms);
-		else if (flags & ABI_BACKEND_KEEP)
-			pool_set_health(pool->pool, i, POOL_UNHEALTHY, now_ms);
-		else
-			pool_set_health(pool->pool, i, balancer->start->health, now_ms);
+		pool_set_health(pool->pool, i,
+				flags & ABI_BACKEND_UP ? POOL_HEALTHY : balancer->start->health,
+				balancer->start->now_ms);
 	}
 }
 
