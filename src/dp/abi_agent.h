@@ -7,6 +7,7 @@
 
 #include <linux/types.h>
 
+#include "dp/abi_count.h"
 #include "pkt/addr.h"
 
 enum {
@@ -55,11 +56,6 @@ struct agent_prefix {
 	struct pkt_addr addr;
 } __attribute__((packed));
 _Static_assert(sizeof(struct agent_prefix) == 20, "an LPM key has no holes");
-
-struct agent_count {
-	__u64 packets;
-	__u64 bytes; /* of the frame as it came */
-};
 
 /* The largest MSS that a client may be told, by the family of the inner packet. */
 struct agent_limits {
