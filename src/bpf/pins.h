@@ -2,7 +2,7 @@
 /*
  * What outlives the daemon: maps pinned in a directory on bpffs, found again and checked by the
  * next start. And loading a program so that libbpf's words about a failure end up in an error
- * instead of on standard error. For this room only; any thread, one at a time.
+ * instead of on standard error. Any thread, one at a time.
  */
 #pragma once
 

@@ -30,6 +30,7 @@ enum {
 	CONF_SLOTS_MAX = 2 * 1024 * 1024, /* table sizes of all pools together */
 	CONF_FLOWS_MIN = 1024,
 	CONF_FLOWS_MAX = 64 * 1024 * 1024,
+	CONF_BALANCERS_MAX = 4096, /* of an agent; its VIPs are CONF_VIPS_MAX too */
 };
 
 /* Where in the file a thing stands, for checks made after parsing. */

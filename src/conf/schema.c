@@ -10,7 +10,6 @@
  * pools, which the tables hold, are checked in verify.c. */
 enum {
 	INTERFACES_MAX = 16,
-	BALANCERS_MAX = 4096,
 	POOLS_MAX = CONF_BACKENDS_MAX,
 	SEED_MAX = 1024,
 	MTU_MIN = 576,
@@ -437,14 +436,14 @@ static const struct conf_key keys[] = {
 	 LIST_AT(conf_agent, balancers, balancer_count),
 	 .required = true,
 	 .min = 1,
-	 .max = BALANCERS_MAX,
+	 .max = CONF_BALANCERS_MAX,
 	 .help = "the outer sources that are believed: the nodes' addresses and what their "
 		 "node.tunnel says"},
 	{.path = "agent.peers",
 	 .type = CONF_TYPE_PREFIX,
 	 .file = CONF_FILE_AGENT,
 	 .list = true,
-	 .max = BALANCERS_MAX,
+	 .max = CONF_BALANCERS_MAX,
 	 .works = "[]",
 	 .fallback = "[]",
 	 .help = "other agents, which hand packets on"},

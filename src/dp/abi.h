@@ -15,6 +15,7 @@
 
 #include <linux/types.h>
 
+#include "dp/abi_count.h"
 #include "pkt/addr.h"
 
 enum {
@@ -46,7 +47,7 @@ struct abi_node {
 	__be32 source6_vary;
 	__u32 flow_buckets_mask; /* buckets - 1, a power of two less one */
 	__u32 insert_limit;      /* new entries a core and second; 0: none are made */
-	__u32 established_ticks; /* idle time after which an entry is void, by its state */
+	__u32 established_ticks; /* ages (flow_pin_age) above it are void, by an entry's state */
 	__u32 handshake_ticks;
 	__u32 closing_ticks;
 	__u32 udp_ticks;
@@ -164,11 +165,6 @@ struct abi_bucket {
 _Static_assert(sizeof(struct abi_bucket) == 64, "abi_bucket is a cache line");
 
 /* --- what comes back --- */
-
-struct abi_count {
-	__u64 packets;
-	__u64 bytes; /* of the frame as it came */
-};
 
 /* Events beside verdicts; a counter of each core. */
 enum abi_event {

@@ -7,11 +7,12 @@
 
 #include <linux/types.h>
 
+#include "dp/abi_count.h"
 #include "pkt/addr.h"
 
 enum {
 	AGENT_VIPS = 4096,
-	AGENT_BALANCERS = 1024, /* prefixes */
+	AGENT_BALANCERS = 4096, /* prefixes */
 };
 
 /* X(NAME, action, help). What is passed is left to the host as it came, but for DECAPSULATED. */
@@ -55,11 +56,6 @@ struct agent_prefix {
 	struct pkt_addr addr;
 } __attribute__((packed));
 _Static_assert(sizeof(struct agent_prefix) == 20, "an LPM key has no holes");
-
-struct agent_count {
-	__u64 packets;
-	__u64 bytes; /* of the frame as it came */
-};
 
 /* The largest MSS that a client may be told, by the family of the inner packet. */
 struct agent_limits {

@@ -35,14 +35,14 @@ struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, AGENT_VERDICT_COUNT);
 	__type(key, __u32);
-	__type(value, struct agent_count);
+	__type(value, struct abi_count);
 } verdict_counts SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, AGENT_CLAMP_COUNT);
 	__type(key, __u32);
-	__type(value, struct agent_count);
+	__type(value, struct abi_count);
 } clamp_counts SEC(".maps");
 
 static __always_inline int env_vip(const struct pkt_addr *addr)
@@ -63,7 +63,7 @@ static __always_inline int env_balancer(const struct pkt_addr *addr)
 /* A core's own record, and neither program interrupts itself on a core: plain additions do. */
 static __always_inline void count(void *map, __u32 index, __u32 bytes)
 {
-	struct agent_count *record = bpf_map_lookup_elem(map, &index);
+	struct abi_count *record = bpf_map_lookup_elem(map, &index);
 
 	if (record) {
 		record->packets += 1;

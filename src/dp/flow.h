@@ -45,7 +45,7 @@ struct flow {
 	__u64 key;
 	__u32 slot;
 	__u32 buckets[2];
-	__u32 tick; /* now */
+	__u32 tick; /* now; pins keep the low FLOW_TIME_BITS */
 	/* of the entry found: */
 	__u64 pin; /* 0: none */
 	__u32 bucket;
@@ -74,10 +74,13 @@ PKT_INLINE __u32 flow_pin_state(__u64 pin)
 	return (__u32)(pin >> FLOW_STATE_SHIFT) & 7;
 }
 
-/* Ticks since the entry was last seen. */
+/*
+ * Ticks since the entry was last seen, and one: a core that read its clock just before a tick
+ * may meet an entry that another core touched just after it, which must not look ages old.
+ */
 PKT_INLINE __u32 flow_pin_age(__u64 pin, __u32 tick)
 {
-	return (tick - (__u32)pin) & FLOW_TIME_MASK;
+	return (tick + 1 - (__u32)pin) & FLOW_TIME_MASK;
 }
 
 PKT_INLINE __u32 flow_limit_ticks(const struct abi_node *node, __u32 state)
@@ -107,7 +110,7 @@ PKT_INLINE void flow_prepare(struct flow *flow, const struct abi_node *node, con
 	/* 12 bits of the hash are not in the key; the buckets bring them in. */
 	flow->buckets[0] = (__u32)hash & node->flow_buckets_mask;
 	flow->buckets[1] = (__u32)pkt_hash_end(hash) & node->flow_buckets_mask;
-	flow->tick = (__u32)(now_ns >> ABI_TICK_SHIFT) & FLOW_TIME_MASK;
+	flow->tick = (__u32)(now_ns >> ABI_TICK_SHIFT);
 	flow->pin = 0;
 }
 

@@ -13,16 +13,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bpf/pins.h"
-
 #include "agent.skel.h"
-
-#define LINK_PREFIX "link-"
+#include "bpf/links.h"
+#include "bpf/percpu.h"
+#include "bpf/pins.h"
+#include "engine/dp.h"
 
 enum {
-	INTERFACES_MAX = 16,
-	RUN_LENGTH_MAX =
-		3520, /* what BPF_PROG_TEST_RUN takes: a page less what surrounds the frame */
 	RUN_LENGTH_MIN = 14,
 	/* Ours among an interface's filters, in all versions, so that a later one finds it. */
 	FILTER_HANDLE = 0x77656972,
@@ -32,11 +29,8 @@ enum {
 
 struct agent_dp {
 	struct agent_bpf *skel;
-	char pin_dir[PINS_PATH_MAX]; /* "": nothing is pinned */
-	int cores;
-	struct agent_count *per_core; /* room for one record of every core */
-	struct link_attached attached[INTERFACES_MAX];
-	size_t attached_count;
+	struct links links;
+	struct percpu percpu;
 };
 
 /* --- sizes --- */
@@ -122,32 +116,25 @@ int agent_dp_open(const struct agent_dp_options *options, struct agent_dp **ret,
 
 	if (!agent)
 		return err_set(err, -ENOMEM, "out of memory");
-	agent->cores = libbpf_num_possible_cpus();
-	if (agent->cores > 0)
-		agent->per_core = calloc((size_t)agent->cores, sizeof(*agent->per_core));
 	agent->skel = agent_bpf__open();
-	error = -ENOMEM;
-	if (!agent->per_core || !agent->skel) {
-		err_set(err, error, "cannot open the agent's programs");
-		goto out;
+	if (!agent->skel || percpu_init(&agent->percpu))
+		error = err_set(err, -ENOMEM, "cannot open the programs: %s", strerror(errno));
+	else
+		error = links_init(&agent->links, options->pin_dir, err);
+	if (!error) {
+		agent->skel->rodata->mss_limits = options->limits;
+		error = pins_load(agent->skel->skeleton, err);
 	}
-	error = 0;
-	if (options->pin_dir && (size_t)snprintf(agent->pin_dir, sizeof(agent->pin_dir), "%s",
-						 options->pin_dir) >= sizeof(agent->pin_dir))
-		error = err_set(err, -ENAMETOOLONG, "%s: the path is too long", options->pin_dir);
-	if (error)
-		goto out;
-	agent->skel->rodata->mss_limits = options->limits;
-	error = pins_load(agent->skel->skeleton, err);
 	if (!error)
 		error = fill_vips(agent, options, err);
 	if (!error)
 		error = fill_balancers(agent, options, err);
-	if (error)
-		goto out;
-	*ret = agent;
-	return 0;
-out:
+	if (!error) {
+		*ret = agent;
+		return 0;
+	}
+	if (agent->links.dir[0])
+		rmdir(agent->links.dir); /* unless an earlier agent's links are in it */
 	agent_dp_close(agent);
 	return error;
 }
@@ -239,19 +226,11 @@ void agent_dp_detach_clamp(const char *interface, bool remove_clsact)
 
 /* --- attaching --- */
 
-static int link_pin(const char *pin_dir, const char *interface, char *path, struct err *err)
-{
-	char name[sizeof(LINK_PREFIX) + IF_NAMESIZE];
-
-	snprintf(name, sizeof(name), LINK_PREFIX "%s", interface);
-	return pins_path(path, pin_dir, name, err);
-}
-
 int agent_dp_is_taken(const char *interface, const char *pin_dir, bool *ret, struct err *err)
 {
 	int ifindex = (int)if_nametoindex(interface), error;
-	char path[PINS_PATH_MAX];
 	__u32 program = 0;
+	bool ours;
 
 	if (!ifindex)
 		return err_set(err, -ENODEV, "%s: there is no such interface", interface);
@@ -259,106 +238,50 @@ int agent_dp_is_taken(const char *interface, const char *pin_dir, bool *ret, str
 	if (error)
 		return err_set(err, error, "%s: cannot ask for its XDP program: %s", interface,
 			       strerror(-error));
-	error = link_pin(pin_dir, interface, path, err);
+	error = links_is_pinned(pin_dir, interface, &ours, err);
 	if (!error)
-		*ret = program && access(path, F_OK);
+		*ret = program && !ours;
 	return error;
 }
 
 int agent_dp_attach(struct agent_dp *agent, const char *interface, enum link_xdp wanted,
 		    struct err *err)
 {
-	int program = bpf_program__fd(agent->skel->progs.weir_decap);
-	struct link_attached *attached = &agent->attached[agent->attached_count];
-	char path[PINS_PATH_MAX], *pin = agent->pin_dir[0] ? path : NULL;
-	int ret;
+	int ret = links_attach(&agent->links, bpf_program__fd(agent->skel->progs.weir_decap),
+			       interface, wanted, err);
 
-	if (agent->attached_count == INTERFACES_MAX)
-		return err_set(err, -ENOSPC, "more than %d interfaces", INTERFACES_MAX);
-	ret = pin ? link_pin(agent->pin_dir, interface, path, err) : 0;
-	if (ret)
-		return ret;
-	ret = link_attach(program, interface, wanted, pin, attached, err);
 	if (ret)
 		return ret;
 	ret = attach_clamp(agent, interface, err);
-	if (ret) {
-		/* An adopted link served before this start, and goes on. */
-		if (attached->adopted)
-			link_close(attached);
-		else
-			link_detach(attached, pin);
-		return ret;
-	}
-	agent->attached_count++;
-	return 0;
+	if (ret)
+		links_take_back(&agent->links);
+	return ret;
 }
 
-size_t agent_dp_attached_count(const struct agent_dp *agent)
+struct links *agent_dp_links(struct agent_dp *agent)
 {
-	return agent->attached_count;
-}
-
-const struct link_attached *agent_dp_attached(const struct agent_dp *agent, size_t i)
-{
-	return &agent->attached[i];
-}
-
-static bool is_attached(const struct agent_dp *agent, const char *pin)
-{
-	for (size_t i = 0; i < agent->attached_count; i++) {
-		char path[PINS_PATH_MAX];
-
-		if (link_pin(agent->pin_dir, agent->attached[i].interface, path, NULL) == 0 &&
-		    strcmp(path, pin) == 0)
-			return true;
-	}
-	return false;
-}
-
-static void detach_other(void *arg, const char *name)
-{
-	struct agent_dp *agent = arg;
-	struct link_attached other = {0};
-	char path[PINS_PATH_MAX];
-
-	if (pins_path(path, agent->pin_dir, name, NULL) || is_attached(agent, path))
-		return;
-	other.link_fd = bpf_obj_get(path);
-	link_detach(&other, path);
-}
-
-void agent_dp_detach_others(struct agent_dp *agent)
-{
-	if (agent->pin_dir[0])
-		pins_each(agent->pin_dir, LINK_PREFIX, detach_other, agent);
+	return &agent->links;
 }
 
 /* --- counters and test runs --- */
 
-static struct agent_count sum(const struct agent_dp *agent, const struct bpf_map *map,
-			      uint32_t index)
+static struct abi_count sum_count(const struct agent_dp *agent, const struct bpf_map *map,
+				  uint32_t index)
 {
-	size_t size = (size_t)agent->cores * sizeof(*agent->per_core);
-	struct agent_count ret = {0};
+	struct abi_count sum;
 
-	if (bpf_map__lookup_elem(map, &index, sizeof(index), agent->per_core, size, 0))
-		return ret;
-	for (int i = 0; i < agent->cores; i++) {
-		ret.packets += agent->per_core[i].packets;
-		ret.bytes += agent->per_core[i].bytes;
-	}
-	return ret;
+	percpu_sum(&agent->percpu, map, index, (uint64_t *)&sum, sizeof(sum) / sizeof(uint64_t));
+	return sum;
 }
 
-struct agent_count agent_dp_verdict_count(const struct agent_dp *agent, enum agent_verdict verdict)
+struct abi_count agent_dp_verdict_count(const struct agent_dp *agent, enum agent_verdict verdict)
 {
-	return sum(agent, agent->skel->maps.verdict_counts, verdict);
+	return sum_count(agent, agent->skel->maps.verdict_counts, verdict);
 }
 
-struct agent_count agent_dp_clamp_count(const struct agent_dp *agent, enum agent_clamp clamp)
+struct abi_count agent_dp_clamp_count(const struct agent_dp *agent, enum agent_clamp clamp)
 {
-	return sum(agent, agent->skel->maps.clamp_counts, clamp);
+	return sum_count(agent, agent->skel->maps.clamp_counts, clamp);
 }
 
 int agent_dp_run(struct agent_dp *agent, enum agent_dp_program program, uint8_t *frame,
@@ -370,7 +293,7 @@ int agent_dp_run(struct agent_dp *agent, enum agent_dp_program program, uint8_t 
 		    .data_out = frame, .data_size_out = (__u32)capacity, .repeat = 1);
 	int ret;
 
-	if (*length > RUN_LENGTH_MAX)
+	if (*length > DP_RUN_LENGTH_MAX)
 		return -E2BIG;
 	if (*length < RUN_LENGTH_MIN)
 		return -EINVAL;
@@ -386,27 +309,14 @@ int agent_dp_run(struct agent_dp *agent, enum agent_dp_program program, uint8_t 
 
 void agent_dp_teardown(struct agent_dp *agent)
 {
-	for (size_t i = 0; i < agent->attached_count; i++) {
-		char path[PINS_PATH_MAX], *pin = NULL;
-
-		if (agent->pin_dir[0] &&
-		    link_pin(agent->pin_dir, agent->attached[i].interface, path, NULL) == 0)
-			pin = path;
-		link_detach(&agent->attached[i], pin);
-	}
-	agent->attached_count = 0;
-	if (agent->pin_dir[0]) {
-		agent_dp_detach_others(agent);
-		pins_remove_all(agent->pin_dir);
-	}
+	links_teardown(&agent->links);
 }
 
 void agent_dp_close(struct agent_dp *agent)
 {
-	for (size_t i = 0; i < agent->attached_count; i++)
-		link_close(&agent->attached[i]);
+	links_close(&agent->links);
 	if (agent->skel)
 		agent_bpf__destroy(agent->skel);
-	free(agent->per_core);
+	percpu_fini(&agent->percpu);
 	free(agent);
 }

@@ -15,13 +15,13 @@
 
 #include "base/addr.h"
 #include "base/err.h"
-#include "bpf/link.h"
+#include "bpf/links.h"
 #include "dp/abi_agent.h"
 
 struct agent_dp;
 
 struct agent_dp_options {
-	const char *pin_dir; /* on bpffs, prepared; NULL: nothing outlives agent_dp_close */
+	const char *pin_dir; /* on bpffs; NULL: nothing outlives agent_dp_close */
 	const struct addr *vips;
 	size_t vip_count;
 	const struct prefix *balancers;
@@ -44,17 +44,14 @@ int agent_dp_is_taken(const char *interface, const char *pin_dir, bool *ret, str
 /* Attaches both programs to one more interface. On failure nothing new is left attached. */
 int agent_dp_attach(struct agent_dp *agent, const char *interface, enum link_xdp wanted,
 		    struct err *err);
-size_t agent_dp_attached_count(const struct agent_dp *agent);
-const struct link_attached *agent_dp_attached(const struct agent_dp *agent, size_t i);
-/* Detaches XDP where an earlier agent with these pins attached it and this one did not. */
-void agent_dp_detach_others(struct agent_dp *agent);
+struct links *agent_dp_links(struct agent_dp *agent);
 /* Takes the tc program off, this process's or an earlier one's, and the clsact qdisc too if
  * asked. Nothing to do is no error. */
 void agent_dp_detach_clamp(const char *interface, bool remove_clsact);
 
 /* Sums over the cores. */
-struct agent_count agent_dp_verdict_count(const struct agent_dp *agent, enum agent_verdict verdict);
-struct agent_count agent_dp_clamp_count(const struct agent_dp *agent, enum agent_clamp clamp);
+struct abi_count agent_dp_verdict_count(const struct agent_dp *agent, enum agent_verdict verdict);
+struct abi_count agent_dp_clamp_count(const struct agent_dp *agent, enum agent_clamp clamp);
 
 enum agent_dp_program { AGENT_DP_DECAP, AGENT_DP_CLAMP };
 /*

@@ -13,23 +13,18 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "bpf/links.h"
+#include "bpf/percpu.h"
 #include "bpf/pins.h"
 #include "lb.skel.h"
 #include "pkt/verdict.h"
 
-#define LINK_PREFIX "link-"
-
-enum { INTERFACES_MAX = 16 };
-
 struct dp {
 	struct lb_bpf *skel;
 	struct dp_tables tables;
-	char pin_dir[PINS_PATH_MAX]; /* "": nothing is pinned */
+	struct links links;
+	struct percpu percpu;
 	bool adopted;
-	int cores;
-	struct abi_count *per_core; /* room for one record of every core */
-	struct link_attached attached[INTERFACES_MAX];
-	size_t attached_count;
 };
 
 static int set_pins(struct dp *dp, struct err *err)
@@ -51,7 +46,7 @@ static int set_pins(struct dp *dp, struct err *err)
 	};
 
 	for (size_t i = 0; i < sizeof(pins) / sizeof(pins[0]); i++) {
-		int ret = pins_reuse(dp->pin_dir, pins[i].name, pins[i].map, err);
+		int ret = pins_reuse(dp->links.dir, pins[i].name, pins[i].map, err);
 
 		if (ret < 0)
 			return ret;
@@ -88,14 +83,6 @@ static void unmap(void *memory, const struct bpf_map *map)
 		munmap(memory, (size_t)bpf_map__value_size(map) * bpf_map__max_entries(map));
 }
 
-static int link_pin(const struct dp *dp, const char *interface, char *pin, struct err *err)
-{
-	char name[sizeof(LINK_PREFIX) + 16];
-
-	snprintf(name, sizeof(name), LINK_PREFIX "%s", interface);
-	return pins_path(pin, dp->pin_dir, name, err);
-}
-
 static int map_tables(struct dp *dp, struct err *err)
 {
 	struct dp_tables *tables = &dp->tables;
@@ -123,7 +110,7 @@ static int init_node(struct dp *dp, struct err *err)
 			err, -EPROTO,
 			"the tables pinned in %s are of layout %u, this weir's is %u: stop the "
 			"running node (weir stop, or remove the directory) and start anew",
-			dp->pin_dir, node->version, ABI_VERSION);
+			dp->links.dir, node->version, ABI_VERSION);
 	node->flow_buckets_mask = dp->tables.flow_buckets - 1;
 	if (node->version)
 		return 0;
@@ -135,6 +122,35 @@ static int init_node(struct dp *dp, struct err *err)
 	return 0;
 }
 
+/* What a start that failed leaves of its own; what it found there stays. */
+static void unpin_fresh(struct dp *dp, bool fresh)
+{
+	if (fresh)
+		links_teardown(&dp->links);
+	else if (dp->links.dir[0])
+		rmdir(dp->links.dir);
+}
+
+static int open_pinned(struct dp *dp, const char *pin_dir, struct err *err)
+{
+	bool fresh = false;
+	int error = links_init(&dp->links, pin_dir, err);
+
+	if (!error && pin_dir)
+		error = set_pins(dp, err);
+	if (!error) {
+		fresh = !dp->adopted;
+		error = pins_load(dp->skel->skeleton, err);
+	}
+	if (!error)
+		error = map_tables(dp, err);
+	if (!error)
+		error = init_node(dp, err);
+	if (error)
+		unpin_fresh(dp, fresh);
+	return error;
+}
+
 int dp_open(const struct dp_options *options, struct dp **ret, struct err *err)
 {
 	struct dp *dp = calloc(1, sizeof(*dp));
@@ -142,35 +158,17 @@ int dp_open(const struct dp_options *options, struct dp **ret, struct err *err)
 
 	if (!dp)
 		return err_set(err, -ENOMEM, "out of memory");
-	dp->cores = libbpf_num_possible_cpus();
-	dp->per_core = calloc((size_t)(dp->cores > 0 ? dp->cores : 1), sizeof(*dp->per_core));
 	dp->skel = lb_bpf__open();
-	if (!dp->skel || !dp->per_core) {
+	if (!dp->skel || percpu_init(&dp->percpu))
 		error = err_set(err, -ENOMEM, "cannot open the program: %s", strerror(errno));
-		goto fail;
-	}
-	error = set_switches(dp, options, err);
-	if (error)
-		goto fail;
-	if (options->pin_dir) {
-		snprintf(dp->pin_dir, sizeof(dp->pin_dir), "%s", options->pin_dir);
-		error = link_prepare_bpffs(dp->pin_dir, err);
-		if (!error)
-			error = set_pins(dp, err);
-		if (error)
-			goto fail;
-	}
-	error = pins_load(dp->skel->skeleton, err);
+	else
+		error = set_switches(dp, options, err);
 	if (!error)
-		error = map_tables(dp, err);
-	if (!error)
-		error = init_node(dp, err);
+		error = open_pinned(dp, options->pin_dir, err);
 	if (error)
-		goto fail;
-	*ret = dp;
-	return 0;
-fail:
-	dp_close(dp);
+		dp_close(dp);
+	else
+		*ret = dp;
 	return error;
 }
 
@@ -178,8 +176,7 @@ void dp_close(struct dp *dp)
 {
 	if (!dp)
 		return;
-	for (size_t i = 0; i < dp->attached_count; i++)
-		link_close(&dp->attached[i]);
+	links_close(&dp->links);
 	if (dp->skel) {
 		unmap(dp->tables.vips, dp->skel->maps.vips);
 		unmap(dp->tables.services, dp->skel->maps.services);
@@ -188,21 +185,13 @@ void dp_close(struct dp *dp)
 		unmap(dp->tables.flows, dp->skel->maps.flows);
 		lb_bpf__destroy(dp->skel);
 	}
-	free(dp->per_core);
+	percpu_fini(&dp->percpu);
 	free(dp);
 }
 
 void dp_teardown(struct dp *dp)
 {
-	for (size_t i = 0; i < dp->attached_count; i++) {
-		char pin[PINS_PATH_MAX];
-
-		if (link_pin(dp, dp->attached[i].interface, pin, NULL) == 0)
-			link_detach(&dp->attached[i], pin);
-	}
-	dp->attached_count = 0;
-	if (dp->pin_dir[0])
-		pins_remove_all(dp->pin_dir);
+	links_teardown(&dp->links);
 }
 
 bool dp_adopted(const struct dp *dp)
@@ -215,68 +204,24 @@ struct dp_tables *dp_tables(struct dp *dp)
 	return &dp->tables;
 }
 
-/* --- interfaces --- */
-
 int dp_attach(struct dp *dp, const char *interface, enum link_xdp wanted, struct err *err)
 {
-	char pin[PINS_PATH_MAX];
-	int ret;
-
-	if (dp->attached_count == INTERFACES_MAX || !dp->pin_dir[0])
-		return err_set(err, -EINVAL, "%s: at most %d interfaces", interface,
-			       INTERFACES_MAX);
-	ret = link_pin(dp, interface, pin, err);
-	if (ret)
-		return ret;
-	ret = link_attach(bpf_program__fd(dp->skel->progs.weir_lb), interface, wanted, pin,
-			  &dp->attached[dp->attached_count], err);
-	if (!ret)
-		dp->attached_count++;
-	return ret;
+	return links_attach(&dp->links, bpf_program__fd(dp->skel->progs.weir_lb), interface, wanted,
+			    err);
 }
 
-size_t dp_attached_count(const struct dp *dp)
+struct links *dp_links(struct dp *dp)
 {
-	return dp->attached_count;
-}
-
-const struct link_attached *dp_attached(const struct dp *dp, size_t i)
-{
-	return &dp->attached[i];
-}
-
-static void detach_other(void *arg, const char *name)
-{
-	struct dp *dp = arg;
-	char pin[PINS_PATH_MAX], ours[PINS_PATH_MAX];
-
-	if (pins_path(pin, dp->pin_dir, name, NULL))
-		return;
-	for (size_t i = 0; i < dp->attached_count; i++) {
-		if (link_pin(dp, dp->attached[i].interface, ours, NULL) == 0 &&
-		    strcmp(pin, ours) == 0)
-			return;
-	}
-	unlink(pin);
-}
-
-void dp_detach_others(struct dp *dp)
-{
-	pins_each(dp->pin_dir, LINK_PREFIX, detach_other, dp);
+	return &dp->links;
 }
 
 /* --- counters --- */
 
 static struct abi_count sum_count(const struct dp *dp, const struct bpf_map *map, uint32_t index)
 {
-	struct abi_count sum = {0};
+	struct abi_count sum;
 
-	if (bpf_map_lookup_elem(bpf_map__fd(map), &index, dp->per_core))
-		return sum;
-	for (int core = 0; core < dp->cores; core++) {
-		sum.packets += dp->per_core[core].packets;
-		sum.bytes += dp->per_core[core].bytes;
-	}
+	percpu_sum(&dp->percpu, map, index, (uint64_t *)&sum, sizeof(sum) / sizeof(uint64_t));
 	return sum;
 }
 
@@ -297,30 +242,20 @@ struct abi_count dp_backend_count(const struct dp *dp, uint32_t backend)
 
 uint64_t dp_event_count(const struct dp *dp, enum abi_event event)
 {
-	uint64_t *per_core = (uint64_t *)dp->per_core, sum = 0;
-	uint32_t index = event;
+	uint64_t sum;
 
-	if (bpf_map_lookup_elem(bpf_map__fd(dp->skel->maps.event_counts), &index, per_core))
-		return 0;
-	for (int core = 0; core < dp->cores; core++)
-		sum += per_core[core];
+	percpu_sum(&dp->percpu, dp->skel->maps.event_counts, event, &sum, 1);
 	return sum;
-}
-
-static void reset_count(struct dp *dp, const struct bpf_map *map, uint32_t index)
-{
-	memset(dp->per_core, 0, (size_t)dp->cores * sizeof(*dp->per_core));
-	bpf_map_update_elem(bpf_map__fd(map), &index, dp->per_core, BPF_ANY);
 }
 
 void dp_reset_service(struct dp *dp, uint32_t service)
 {
-	reset_count(dp, dp->skel->maps.service_counts, service);
+	percpu_reset(&dp->percpu, dp->skel->maps.service_counts, service);
 }
 
 void dp_reset_backend(struct dp *dp, uint32_t backend)
 {
-	reset_count(dp, dp->skel->maps.backend_counts, backend);
+	percpu_reset(&dp->percpu, dp->skel->maps.backend_counts, backend);
 }
 
 /* --- single frames --- */

@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-#include "bpf/link.h"
+#include "bpf/links.h"
 #include "engine/tables.h"
 
 struct dp;
@@ -32,10 +32,7 @@ struct dp_tables *dp_tables(struct dp *dp);
 
 /* Attaches to one more interface; see link_attach. */
 int dp_attach(struct dp *dp, const char *interface, enum link_xdp wanted, struct err *err);
-size_t dp_attached_count(const struct dp *dp);
-const struct link_attached *dp_attached(const struct dp *dp, size_t i);
-/* Detaches pinned links of interfaces that dp_attach was not called for (an earlier daemon's). */
-void dp_detach_others(struct dp *dp);
+struct links *dp_links(struct dp *dp);
 
 /* Sums over the cores. */
 struct abi_count dp_verdict_count(const struct dp *dp, uint32_t verdict);

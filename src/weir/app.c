@@ -241,7 +241,7 @@ static int attach_all(struct app *app, struct err *err)
 
 		if (ret)
 			return ret;
-		attached = dp_attached(app->dp, dp_attached_count(app->dp) - 1);
+		attached = &dp_links(app->dp)->attached[i];
 		if (attached->wanted == LINK_XDP_AUTO && attached->mode == LINK_XDP_GENERIC)
 			log_warn("XDP fell back to generic mode, which is several times slower",
 				 "interface=%s reason=%s", name, log_quote(attached->why).text);
@@ -249,7 +249,7 @@ static int attach_all(struct app *app, struct err *err)
 			 attached->mode == LINK_XDP_NATIVE ? "native" : "generic",
 			 attached->adopted ? "yes" : "no");
 	}
-	dp_detach_others(app->dp);
+	links_detach_others(dp_links(app->dp));
 	return 0;
 }
 

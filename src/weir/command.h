@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The subcommands: one file each in cli/, one row each in main.c's table. A command gets the
- * arguments after its own name (argv[0] is the name), parses them with getopt_long, prints to
+ * arguments after its own name (argv[0] is the name), parses them with command_option, prints to
  * standard output, and returns the process's exit status: 0, 1 for "no" or a failure said on
- * standard error, 2 for a wrong command line.
+ * standard error, 2 for a wrong command line. `name` below is the command's.
  */
 #pragma once
 
@@ -14,12 +14,20 @@ typedef int command_run(int argc, char **argv);
 command_run command_agent, command_check, command_run_node, command_status, command_table,
 	command_trace;
 
+/* As getopt_long; says by itself what is wrong, and then returns '?'. `shorts` begins with ':'. */
+struct option;
+int command_option(int argc, char **argv, const char *shorts, const struct option *longs);
+
 /* "weir NAME: text" and the hint at --help on standard error; returns EXIT_USAGE. */
 int command_usage_error(const char *name, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* "weir NAME: text" on standard error; returns EXIT_NO. */
 int command_fail(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Every error of a file as "file:line:column: text" on standard error. */
+/* Every error of a file as "file:line:column: text" on standard error, or, of the file as a whole,
+ * as command_fail does. */
 struct err_list;
-void command_print_errors(const char *file, const struct err_list *errors);
+void command_print_errors(const char *name, const char *file, const struct err_list *errors);
+/* NULL: its errors are printed. */
+struct conf *command_load_conf(const char *name, const char *file);
+struct conf_agent *command_load_agent(const char *name, const char *file);

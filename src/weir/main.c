@@ -3,11 +3,9 @@
  * weir: a layer-4 load balancer. This is the command table; the picture of the whole is in
  * ARCHITECTURE.md.
  */
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/err.h"
 #include "weir/command.h"
 
 static const struct {
@@ -30,48 +28,6 @@ static void print_usage(FILE *out)
 		fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].help);
 	fputs("\n`weir COMMAND --help` tells a command's options; `weir --version` the version.\n",
 	      out);
-}
-
-static void print_prefixed(const char *name, const char *format, va_list args)
-{
-	fprintf(stderr, "weir %s: ", name);
-	vfprintf(stderr, format, args);
-	fputc('\n', stderr);
-}
-
-int command_usage_error(const char *name, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	print_prefixed(name, format, args);
-	va_end(args);
-	fprintf(stderr, "`weir %s --help` tells the options.\n", name);
-	return EXIT_USAGE;
-}
-
-int command_fail(const char *name, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	print_prefixed(name, format, args);
-	va_end(args);
-	return EXIT_NO;
-}
-
-void command_print_errors(const char *file, const struct err_list *errors)
-{
-	for (size_t i = 0; i < errors->count; i++) {
-		const struct err *err = &errors->errors[i];
-
-		if (err->line)
-			fprintf(stderr, "%s:%d:%d: %s\n", file, err->line, err->column, err->text);
-		else
-			fprintf(stderr, "%s: %s\n", file, err->text);
-	}
-	if (errors->dropped)
-		fprintf(stderr, "%s: and %zu more errors\n", file, errors->dropped);
 }
 
 int main(int argc, char **argv)

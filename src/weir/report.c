@@ -30,10 +30,11 @@ static double seconds_since(uint64_t ns)
 
 static json_t *report_interfaces(const struct app *app)
 {
+	const struct links *links = dp_links(app->dp);
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < dp_attached_count(app->dp); i++) {
-		const struct link_attached *attached = dp_attached(app->dp, i);
+	for (size_t i = 0; i < links->count; i++) {
+		const struct link_attached *attached = &links->attached[i];
 		bool fell_back = attached->wanted == LINK_XDP_AUTO &&
 				 attached->mode == LINK_XDP_GENERIC;
 

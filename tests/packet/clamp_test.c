@@ -160,7 +160,7 @@ static int find_native(const uint8_t *frame, size_t length, struct clamp *clamp)
 /* Runs the tc program; returns what it counted. */
 static int clamp_in_kernel(uint8_t *frame, size_t length)
 {
-	static struct agent_count before[AGENT_CLAMP_COUNT];
+	static struct abi_count before[AGENT_CLAMP_COUNT];
 	uint32_t action = ACTION_NONE;
 	size_t after = length;
 	int found = NOT_OURS;
@@ -170,7 +170,7 @@ static int clamp_in_kernel(uint8_t *frame, size_t length)
 	assert_int_equal(after, length);
 	assert_int_equal((int32_t)action, -1); /* filters after it have their say */
 	for (int i = 0; i < AGENT_CLAMP_COUNT; i++) {
-		struct agent_count now = agent_dp_clamp_count(kernel, (enum agent_clamp)i);
+		struct abi_count now = agent_dp_clamp_count(kernel, (enum agent_clamp)i);
 
 		if (now.packets != before[i].packets) {
 			assert_int_equal(found, NOT_OURS);

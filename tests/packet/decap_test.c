@@ -100,7 +100,7 @@ static void run_native(const uint8_t *frame, size_t length, struct outcome *ret)
 /* The kernel tells its verdict by the counter that went up, and one must. */
 static void run_kernel(const uint8_t *frame, size_t length, struct outcome *ret)
 {
-	static struct agent_count before[AGENT_VERDICT_COUNT];
+	static struct abi_count before[AGENT_VERDICT_COUNT];
 	uint32_t action = ACTION_NONE;
 	int counted = 0;
 
@@ -110,7 +110,7 @@ static void run_kernel(const uint8_t *frame, size_t length, struct outcome *ret)
 		agent_dp_run(kernel, AGENT_DP_DECAP, ret->bytes, &ret->length, FRAME_MAX, &action),
 		0);
 	for (int i = 0; i < AGENT_VERDICT_COUNT; i++) {
-		struct agent_count now = agent_dp_verdict_count(kernel, (enum agent_verdict)i);
+		struct abi_count now = agent_dp_verdict_count(kernel, (enum agent_verdict)i);
 
 		if (now.packets == before[i].packets)
 			continue;

@@ -13,6 +13,8 @@
 
 #include <netinet/in.h>
 
+#include "dp/flow.h"
+
 #include "../lib/engines.h"
 #include "../lib/packets.h"
 #include "../lib/world.h"
@@ -151,6 +153,39 @@ static void test_flow_idle(void **state)
 	engines_refill();
 }
 
+/* A core's clock may have been read a moment before the one whose packet touched the entry. */
+static void test_tick_ahead(void **state)
+{
+	(void)state;
+	engines_forget_flows();
+	many_to(WORLD_M1);
+	engines_now_ns += ENGINES_TICK_NS;
+	run_many(1000, FRAME_ACK, WHY_SLOT);
+	many_to(WORLD_M2);
+	engines_now_ns -= ENGINES_TICK_NS;
+	assert_int_equal(run_many(1000, FRAME_ACK, WHY_FLOW), WORLD_M1);
+	engines_refill();
+}
+
+/* The time in an entry has 24 bits, and begins anew after half a year. */
+static void test_tick_wraps(void **state)
+{
+	uint64_t before = engines_now_ns;
+
+	(void)state;
+	engines_forget_flows();
+	many_to(WORLD_M1);
+	engines_now_ns = ((1ULL << FLOW_TIME_BITS) - 1) << ABI_TICK_SHIFT;
+	run_many(1000, FRAME_ACK, WHY_SLOT);
+	many_to(WORLD_M2);
+	engines_now_ns += 2ULL * ENGINES_TICK_NS;
+	assert_int_equal(run_many(1000, FRAME_ACK, WHY_FLOW), WORLD_M1);
+	engines_now_ns += 7300ULL * ENGINES_TICK_NS;
+	assert_int_equal(run_many(1000, FRAME_ACK, WHY_SLOT), WORLD_M2);
+	engines_now_ns = before;
+	engines_refill();
+}
+
 static void expect_kept(const uint16_t *ports, uint8_t flags)
 {
 	for (; *ports; ports++)
@@ -270,6 +305,8 @@ int main(void)
 		cmocka_unit_test(test_flow_and_record),
 		cmocka_unit_test(test_other_owner),
 		cmocka_unit_test(test_flow_idle),
+		cmocka_unit_test(test_tick_ahead),
+		cmocka_unit_test(test_tick_wraps),
 		cmocka_unit_test(test_eviction),
 		cmocka_unit_test(test_insert_limit),
 		cmocka_unit_test(test_flood),

@@ -26,19 +26,6 @@
 	"services: [{name: shop, vips: [192.0.2.1], listen: [tcp/0], pool: web}]\n"
 #define AGENT "agent: {interfaces: [eth0], balancers: [10.0.0.1], vips: [192.0.2.1], name: b7}\n"
 
-/* main.c has these in the binary; here they only have to speak. */
-int command_usage_error(const char *name, const char *format, ...)
-{
-	fprintf(stderr, "weir %s: usage: %s\n", name, format);
-	return EXIT_USAGE;
-}
-
-int command_fail(const char *name, const char *format, ...)
-{
-	fprintf(stderr, "weir %s: %s\n", name, format);
-	return EXIT_NO;
-}
-
 static char out[256 * 1024], err[64 * 1024];
 
 static void slurp(FILE *file, char *text, size_t size)
@@ -210,7 +197,9 @@ static void test_command_line(void **state)
 	assert_int_equal(check("", (const char *const[]){NULL}), EXIT_USAGE);
 	assert_int_equal(CHECK("", "a", "b"), EXIT_USAGE);
 	assert_int_equal(CHECK("", "--what", "-"), EXIT_USAGE);
+	assert_says(err, "weir check: there is no option --what\n`weir check --help` tells");
 	assert_int_equal(CHECK("", "-x", "-"), EXIT_USAGE);
+	assert_says(err, "weir check: there is no option -x\n");
 	assert_int_equal(CHECK("", "--keys=html"), EXIT_USAGE);
 	assert_int_equal(CHECK("", "--schema", "-"), EXIT_USAGE);
 	assert_string_equal(out, "");

@@ -52,8 +52,6 @@ static int open_programs(struct agent_app *app, struct err *err)
 	};
 	int error = find_path_mtu(app, err);
 
-	if (!error)
-		error = link_prepare_bpffs(app->instance.pins, err);
 	if (error)
 		return error;
 	app->limits = agent_dp_limits(app->path_mtu,
@@ -77,7 +75,7 @@ static int attach_all(struct agent_app *app, struct err *err)
 
 		if (error)
 			return error;
-		attached = agent_dp_attached(app->dp, i);
+		attached = &agent_dp_links(app->dp)->attached[i];
 		if (attached->wanted == LINK_XDP_AUTO && attached->mode == LINK_XDP_GENERIC)
 			log_warn("XDP fell back to generic mode, which is several times slower",
 				 "interface=%s reason=%s", name, log_quote(attached->why).text);
@@ -87,7 +85,7 @@ static int attach_all(struct agent_app *app, struct err *err)
 	}
 	log_info("SYN-ACKs are clamped", "path_mtu=%u mss4=%u mss6=%u", app->path_mtu,
 		 app->limits.mss4, app->limits.mss6);
-	agent_dp_detach_others(app->dp);
+	links_detach_others(agent_dp_links(app->dp));
 	return 0;
 }
 
@@ -184,8 +182,6 @@ static void undo(struct agent_app *app, bool failed)
 		agent_host_undo(&app->state);
 		if (app->dp)
 			agent_dp_teardown(app->dp);
-		else
-			rmdir(app->instance.pins);
 		unlink(app->state_path);
 	}
 	if (app->dp)

@@ -24,7 +24,7 @@ static const char *const mode_names[] = {
 	[LINK_XDP_AUTO] = "auto",
 };
 
-static void add_count(json_t *object, const char *name, struct agent_count count)
+static void add_count(json_t *object, const char *name, struct abi_count count)
 {
 	char lower[32];
 	size_t i;
@@ -39,10 +39,11 @@ static void add_count(json_t *object, const char *name, struct agent_count count
 
 static json_t *report_interfaces(const struct agent_app *app)
 {
+	const struct links *links = agent_dp_links(app->dp);
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < agent_dp_attached_count(app->dp); i++) {
-		const struct link_attached *attached = agent_dp_attached(app->dp, i);
+	for (size_t i = 0; i < links->count; i++) {
+		const struct link_attached *attached = &links->attached[i];
 		bool fell_back = attached->wanted == LINK_XDP_AUTO &&
 				 attached->mode == LINK_XDP_GENERIC;
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/time.h"
 #include "dp/abi.h"
 #include "pkt/ctx.h"
 #include "weir/balancer/assemble.h"
@@ -160,11 +161,11 @@ static uint32_t host_bits(unsigned length, unsigned total)
 	return bits >= 32 ? UINT32_MAX : (1U << bits) - 1;
 }
 
+/* The age up to which an entry holds: ages count from 1 (dp/flow.h). */
 static uint32_t ticks(uint64_t ms)
 {
-	uint64_t count = (ms * 1000000 + (1ULL << ABI_TICK_SHIFT) - 1) >> ABI_TICK_SHIFT;
-
-	return count < 1 ? 1 : (uint32_t)count;
+	return (uint32_t)((ms * TIME_MILLI_NS + (1ULL << ABI_TICK_SHIFT) - 1) >> ABI_TICK_SHIFT) +
+	       1;
 }
 
 static void write_node(struct balancer *balancer)
@@ -340,21 +341,20 @@ static int drop_old_records(struct balancer *balancer, struct err *err)
 
 /* --- life --- */
 
-/* As an earlier daemon left it: up, or down but with flows that may go on, or unknown. */
+/*
+ * What an earlier daemon left up is healthy. Of the others the flags do not say why they are not
+ * up (failed, draining, never checked), so their first check decides, and till then flows stay.
+ */
 static void inherit_health(struct balancer *balancer, size_t at)
 {
-	uint64_t now_ms = balancer->start->now_ms;
 	struct balanced_pool *pool = &balancer->pools[at];
 
 	for (size_t i = 0; i < pool_member_count(pool->pool); i++) {
 		uint32_t flags = balancer->tables->backends[pool->records[i]].flags;
 
-		if (flags & ABI_BACKEND_UP)
-			pool_set_health(pool->pool, i, POOL_HEALTHY, now_ms);
-		else if (flags & ABI_BACKEND_KEEP)
-			pool_set_health(pool->pool, i, POOL_UNHEALTHY, now_ms);
-		else
-			pool_set_health(pool->pool, i, balancer->start->health, now_ms);
+		pool_set_health(pool->pool, i,
+				flags & ABI_BACKEND_UP ? POOL_HEALTHY : balancer->start->health,
+				balancer->start->now_ms);
 	}
 }
 

@@ -38,15 +38,11 @@ static int run(const struct conf_agent *conf, const struct options *options)
 
 static int load_and_run(const struct options *options)
 {
-	struct err_list errors = {0};
-	struct conf_agent *conf;
+	struct conf_agent *conf = command_load_agent("agent", options->file);
 	int status;
 
-	if (conf_agent_load(options->file, &conf, &errors)) {
-		command_print_errors(options->file, &errors);
-		err_list_fini(&errors);
+	if (!conf)
 		return EXIT_NO;
-	}
 	status = run(conf, options);
 	conf_agent_free(conf);
 	return status;
@@ -64,13 +60,13 @@ int command_agent(int argc, char **argv)
 	struct options given = {0};
 	int option;
 
-	while ((option = getopt_long(argc, argv, "c:h", options, NULL)) != -1) {
+	while ((option = command_option(argc, argv, ":c:h", options)) != -1) {
 		switch (option) {
 		case 'c': given.file = optarg; break;
 		case 'k': given.check = true; break;
 		case 'd': log_set_level(LOG_DEBUG); break;
 		case 'h': fputs(help, stdout); return EXIT_OK;
-		default: return command_usage_error("agent", "unknown option");
+		default: return EXIT_USAGE;
 		}
 	}
 	if (!given.file || optind != argc)

@@ -10,6 +10,7 @@
 #include "conf/conf.h"
 #include "conf/schema.h"
 #include "dp/abi.h"
+#include "dp/abi_agent.h"
 #include "hash/maglev.h"
 #include "weir/command.h"
 
@@ -21,6 +22,8 @@ _Static_assert(CONF_BACKENDS_MAX == (int)ABI_BACKENDS - 1, "backends, less the o
 _Static_assert(CONF_SLOTS_MAX == (int)ABI_SLOTS, "slots");
 _Static_assert(CONF_FLOWS_MIN == (int)ABI_FLOWS_MIN, "flows at least");
 _Static_assert(CONF_FLOWS_MAX == (int)ABI_FLOWS_MAX, "flows at most");
+_Static_assert(CONF_VIPS_MAX == (int)AGENT_VIPS, "VIPs of an agent");
+_Static_assert(CONF_BALANCERS_MAX == (int)AGENT_BALANCERS, "balancers of an agent");
 
 enum { NAMES_SHOWN = 8 };
 
@@ -375,18 +378,7 @@ static int report_errors(const struct options *options, const struct err_list *e
 				   "dropped", (json_int_t)errors->dropped));
 		return EXIT_NO;
 	}
-	for (size_t i = 0; i < errors->count; i++) {
-		const struct err *err = &errors->errors[i];
-
-		if (err->line)
-			fprintf(stderr, "%s:%d:%d: %s\n", options->path, err->line, err->column,
-				err->text);
-		else
-			fprintf(stderr, "weir check: %s\n", err->text);
-	}
-	if (errors->dropped)
-		fprintf(stderr, "%s: %zu or more further errors are not shown\n", options->path,
-			errors->dropped);
+	command_print_errors("check", options->path, errors);
 	return EXIT_NO;
 }
 
@@ -456,9 +448,7 @@ static int parse_options(int argc, char **argv, struct options *ret)
 	};
 	int option;
 
-	optind = 0;
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":h", known, NULL)) != -1) {
+	while ((option = command_option(argc, argv, ":h", known)) != -1) {
 		switch (option) {
 		case 'a': ret->agent = true; break;
 		case 'j': ret->json = true; break;
@@ -470,7 +460,7 @@ static int parse_options(int argc, char **argv, struct options *ret)
 				return command_usage_error("check", "--keys is text or mdoc");
 			break;
 		case 'h': ret->help = true; break;
-		default: return command_usage_error("check", "unknown option %s", argv[optind - 1]);
+		default: return EXIT_USAGE;
 		}
 	}
 	if (ret->help || ret->schema || ret->keys)

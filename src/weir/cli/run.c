@@ -22,21 +22,16 @@ static const char help[] =
 
 static int load_and_run(const char *file)
 {
-	struct err_list errors = {0};
-	struct conf *conf;
+	struct conf *conf = command_load_conf("run", file);
+	int status = EXIT_OK;
 	struct err err;
-	int ret;
 
-	if (conf_load(file, &conf, &errors)) {
-		command_print_errors(file, &errors);
-		err_list_fini(&errors);
+	if (!conf)
 		return EXIT_NO;
-	}
-	ret = app_run(conf, file, &err);
-	if (ret)
-		command_fail("run", "%s", err.text);
+	if (app_run(conf, file, &err))
+		status = command_fail("run", "%s", err.text);
 	conf_free(conf);
-	return ret ? EXIT_NO : EXIT_OK;
+	return status;
 }
 
 int command_run_node(int argc, char **argv)
@@ -50,12 +45,12 @@ int command_run_node(int argc, char **argv)
 	const char *file = NULL;
 	int option;
 
-	while ((option = getopt_long(argc, argv, "c:h", options, NULL)) != -1) {
+	while ((option = command_option(argc, argv, ":c:h", options)) != -1) {
 		switch (option) {
 		case 'c': file = optarg; break;
 		case 'd': log_set_level(LOG_DEBUG); break;
 		case 'h': fputs(help, stdout); return EXIT_OK;
-		default: return command_usage_error("run", "unknown option");
+		default: return EXIT_USAGE;
 		}
 	}
 	if (!file || optind != argc)

@@ -175,7 +175,7 @@ int command_status(int argc, char **argv)
 	struct err err;
 	int as_json = 0, option;
 
-	while ((option = getopt_long(argc, argv, "n:jh", options, NULL)) != -1) {
+	while ((option = command_option(argc, argv, ":n:jh", options)) != -1) {
 		switch (option) {
 		case 'n':
 			instance_init(&instance, "", optarg);
@@ -184,7 +184,7 @@ int command_status(int argc, char **argv)
 		case 's': socket = optarg; break;
 		case 'j': as_json = 1; break;
 		case 'h': fputs(help, stdout); return EXIT_OK;
-		default: return command_usage_error("status", "unknown option");
+		default: return EXIT_USAGE;
 		}
 	}
 	if (optind != argc)

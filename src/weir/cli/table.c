@@ -52,7 +52,7 @@ static int parse_options(int argc, char **argv, struct options *options, bool *d
 	int option;
 
 	*done = true;
-	while ((option = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
+	while ((option = command_option(argc, argv, ":h", longs)) != -1) {
 		switch (option) {
 		case CONFIG: options->config = optarg; break;
 		case POOL: options->pool = optarg; break;
@@ -61,7 +61,7 @@ static int parse_options(int argc, char **argv, struct options *options, bool *d
 		case MAINT: options->maint = optarg; break;
 		case JSON: options->json = true; break;
 		case 'h': fputs(help, stdout); return EXIT_OK;
-		default: return command_usage_error("table", "that is not how it is called");
+		default: return EXIT_USAGE;
 		}
 	}
 	if (optind < argc)
@@ -70,17 +70,6 @@ static int parse_options(int argc, char **argv, struct options *options, bool *d
 		return command_usage_error("table", "--config is missing");
 	*done = false;
 	return EXIT_OK;
-}
-
-static struct conf *load(const char *path)
-{
-	struct err_list errors = {0};
-	struct conf *conf = NULL;
-
-	conf_load(path, &conf, &errors);
-	command_print_errors(path, &errors);
-	err_list_fini(&errors);
-	return conf;
 }
 
 static const struct conf_pool *find_pool(const struct conf *conf, const char *name)
@@ -235,7 +224,7 @@ int command_table(int argc, char **argv)
 
 	if (done)
 		return status;
-	conf = load(options.config);
+	conf = command_load_conf("table", options.config);
 	if (!conf)
 		return EXIT_NO;
 	pool = find_pool(conf, options.pool);

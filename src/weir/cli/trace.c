@@ -98,9 +98,9 @@ static int parse_options(int argc, char **argv, struct options *options)
 		{"mac", required_argument, NULL, 'm'},    {"json", no_argument, NULL, 'j'},
 		{"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
 	};
-	int option, index = 0, wrong = 0;
+	int option, wrong = 0;
 
-	while (!wrong && (option = getopt_long(argc, argv, "", known, &index)) != -1) {
+	while (!wrong && (option = command_option(argc, argv, ":h", known)) != -1) {
 		switch (option) {
 		case 'c': wrong = set_once(&options->config, "config", optarg); break;
 		case 'p': options->packets[options->packet_count++] = optarg; break;
@@ -111,7 +111,7 @@ static int parse_options(int argc, char **argv, struct options *options)
 		case 'm': wrong = set_once(&options->mac, "mac", optarg); break;
 		case 'j': options->json = true; break;
 		case 'h': options->help = true; return 0;
-		default: return EXIT_USAGE; /* getopt_long has said what is wrong */
+		default: return EXIT_USAGE;
 		}
 	}
 	if (wrong)
@@ -166,17 +166,6 @@ static int check_packets(struct trace *trace)
 }
 
 /* --- the tables --- */
-
-static int load_conf(struct trace *trace)
-{
-	struct err_list errors = {0};
-
-	if (conf_load(trace->options->config, &trace->conf, &errors) == 0)
-		return 0;
-	command_print_errors(trace->options->config, &errors);
-	err_list_fini(&errors);
-	return EXIT_NO;
-}
 
 static int open_engine(struct trace *trace)
 {
@@ -273,10 +262,8 @@ static void set_sources(struct trace *trace)
 
 	addr_parse("192.0.2.1", &source4);
 	addr_parse("2001:db8::1", &source6);
-	if (!trace->conf->node.has_source4)
-		balancer_set_source(trace->balancer, &source4);
-	if (!trace->conf->node.has_source6)
-		balancer_set_source(trace->balancer, &source6);
+	balancer_set_source(trace->balancer, &source4);
+	balancer_set_source(trace->balancer, &source6);
 }
 
 /* Counters of an engine that was just opened are at zero. */
@@ -441,10 +428,10 @@ static int run_trace(struct trace *trace)
 
 	if (!error)
 		error = check_packets(trace);
-	if (!error)
-		error = load_conf(trace);
-	if (!error)
-		error = open_engine(trace);
+	if (error)
+		return error;
+	trace->conf = command_load_conf(name, trace->options->config);
+	error = trace->conf ? open_engine(trace) : EXIT_NO;
 	if (!error)
 		error = fill_tables(trace);
 	if (!error)

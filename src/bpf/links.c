@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "bpf/links.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PREFIX "link-"
+
+int links_init(struct links *links, const char *dir, struct err *err)
+{
+	memset(links, 0, sizeof(*links));
+	if (!dir)
+		return 0;
+	if (strlen(dir) >= sizeof(links->dir))
+		return err_set(err, -ENAMETOOLONG, "%s: the path is too long", dir);
+	strcpy(links->dir, dir);
+	return link_prepare_bpffs(dir, err);
+}
+
+static int pin_path(const char *dir, const char *interface, char *path, struct err *err)
+{
+	char name[sizeof(PREFIX) + IF_NAMESIZE];
+
+	snprintf(name, sizeof(name), PREFIX "%s", interface);
+	return pins_path(path, dir, name, err);
+}
+
+int links_attach(struct links *links, int program_fd, const char *interface, enum link_xdp wanted,
+		 struct err *err)
+{
+	char path[PINS_PATH_MAX], *pin = links->dir[0] ? path : NULL;
+	int ret;
+
+	if (links->count == LINKS_MAX)
+		return err_set(err, -ENOSPC, "more than %d interfaces", LINKS_MAX);
+	ret = pin ? pin_path(links->dir, interface, path, err) : 0;
+	if (!ret)
+		ret = link_attach(program_fd, interface, wanted, pin,
+				  &links->attached[links->count], err);
+	if (!ret)
+		links->count++;
+	return ret;
+}
+
+static void detach(struct links *links, struct link_attached *attached)
+{
+	char path[PINS_PATH_MAX], *pin = NULL;
+
+	if (links->dir[0] && pin_path(links->dir, attached->interface, path, NULL) == 0)
+		pin = path;
+	link_detach(attached, pin);
+}
+
+void links_take_back(struct links *links)
+{
+	struct link_attached *last = &links->attached[--links->count];
+
+	if (last->adopted)
+		link_close(last);
+	else
+		detach(links, last);
+}
+
+int links_is_pinned(const char *dir, const char *interface, bool *ret, struct err *err)
+{
+	char path[PINS_PATH_MAX];
+	int error = pin_path(dir, interface, path, err);
+
+	if (!error)
+		*ret = access(path, F_OK) == 0;
+	return error;
+}
+
+static bool is_ours(const struct links *links, const char *pin)
+{
+	for (size_t i = 0; i < links->count; i++) {
+		char path[PINS_PATH_MAX];
+
+		if (pin_path(links->dir, links->attached[i].interface, path, NULL) == 0 &&
+		    strcmp(path, pin) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void detach_other(void *arg, const char *name)
+{
+	struct links *links = arg;
+	struct link_attached other = {0};
+	char path[PINS_PATH_MAX];
+
+	if (pins_path(path, links->dir, name, NULL) || is_ours(links, path))
+		return;
+	other.link_fd = bpf_obj_get(path);
+	link_detach(&other, path);
+}
+
+void links_detach_others(struct links *links)
+{
+	if (links->dir[0])
+		pins_each(links->dir, PREFIX, detach_other, links);
+}
+
+void links_teardown(struct links *links)
+{
+	while (links->count)
+		detach(links, &links->attached[--links->count]);
+	links_detach_others(links);
+	if (links->dir[0])
+		pins_remove_all(links->dir);
+}
+
+void links_close(struct links *links)
+{
+	while (links->count)
+		link_close(&links->attached[--links->count]);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The XDP links of one daemon, one an interface, pinned side by side in its directory on bpffs as
+ * link-INTERFACE, where its successor finds them. The struct is the caller's. One thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "bpf/link.h"
+#include "bpf/pins.h"
+
+enum { LINKS_MAX = 16 };
+
+struct links {
+	char dir[PINS_PATH_MAX]; /* "": nothing is pinned */
+	struct link_attached attached[LINKS_MAX];
+	size_t count;
+};
+
+/* `dir` NULL: nothing is pinned. Else makes the directory where it is missing. */
+int links_init(struct links *links, const char *dir, struct err *err);
+/* One interface more; see link_attach. */
+int links_attach(struct links *links, int program_fd, const char *interface, enum link_xdp wanted,
+		 struct err *err);
+/* Takes the last one back; if it was adopted it served before, and goes on. */
+void links_take_back(struct links *links);
+/* Is a link for the interface pinned in `dir`? */
+int links_is_pinned(const char *dir, const char *interface, bool *ret, struct err *err);
+/* Detaches what is pinned for other interfaces: an earlier daemon's. */
+void links_detach_others(struct links *links);
+/* Detaches all, and removes the directory with everything in it. */
+void links_teardown(struct links *links);
+/* Lets go; what is pinned goes on. */
+void links_close(struct links *links);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Counters that each core keeps for itself (arrays by core), read as sums. One thread. */
+#pragma once
+
+#include <bpf/libbpf.h>
+#include <stdint.h>
+
+enum { PERCPU_WORDS_MAX = 2 };
+
+/* Room for one record of every core. */
+struct percpu {
+	size_t cores;
+	uint64_t *room;
+};
+
+/* 0, or -errno. */
+int percpu_init(struct percpu *percpu);
+void percpu_fini(struct percpu *percpu);
+/* Adds up a record of `words` (PERCPU_WORDS_MAX at most) 64-bit counters; zero if unreadable. */
+void percpu_sum(const struct percpu *percpu, const struct bpf_map *map, uint32_t index,
+		uint64_t *sum, size_t words);
+void percpu_reset(const struct percpu *percpu, const struct bpf_map *map, uint32_t index);

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A configuration in tables that an earlier daemon has filled: what is known again, what is kept
+ * and what goes. The tables are the native engine's; a successor is a second balancer over them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka wants the four above first */
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/native.h"
+#include "weir/balancer/balancer.h"
+
+enum { UP = ABI_BACKEND_UP, KEEP = ABI_BACKEND_KEEP };
+
+static struct native *native;
+static struct dp_tables *tables;
+static struct conf *conf;
+static struct balancer *balancer;
+static unsigned fresh; /* records that got a new owner with the last start */
+
+static void count_record(void *arg, uint32_t record)
+{
+	(void)arg;
+	assert_int_not_equal(record, 0);
+	fresh++;
+}
+
+/* As a start of the daemon over what is in the tables; `pool` and `services` are the file's. */
+static void begin(const char *pool, const char *services)
+{
+	static const struct balancer_start start = {
+		.health = POOL_UNKNOWN,
+		.now_ms = 1000,
+		.new_backend = count_record,
+		.new_service = count_record,
+	};
+	struct err_list errors = {0};
+	struct err err = {0};
+	char text[2048];
+
+	snprintf(text, sizeof(text),
+		 "node: {name: n, interfaces: [eth0]}\n"
+		 "pools: [{name: web, table_size: 251, check: {port: 80}, %s}]\n"
+		 "services: [%s]\n",
+		 pool, services);
+	fresh = 0;
+	if (conf_parse(text, strlen(text), &conf, &errors))
+		fail_msg("line %d: %s", errors.errors[0].line, errors.errors[0].text);
+	if (balancer_new(conf, tables, &start, &balancer, &err))
+		fail_msg("%s", err.text);
+}
+
+/* As SIGKILL: the tables stay. */
+static void killed(void)
+{
+	balancer_free(balancer);
+	conf_free(conf);
+	balancer = NULL;
+	conf = NULL;
+}
+
+static struct abi_backend *backend(size_t member)
+{
+	return &tables->backends[balancer_backend_record(balancer, 0, member)];
+}
+
+static uint32_t flags(size_t member)
+{
+	return backend(member)->flags;
+}
+
+static void all_healthy(void)
+{
+	for (size_t m = 0; m < conf->pools[0].backend_count; m++)
+		balancer_set_health(balancer, 0, m, POOL_HEALTHY, 1000);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	if (native_new(ABI_FLOWS_MIN, &native))
+		return -1;
+	tables = native_tables(native);
+	tables->node->vip_secret = 7;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	killed();
+	native_free(native);
+	return 0;
+}
+
+#define B1   "{name: b1, address: 10.0.0.1}"
+#define B2   "{name: b2, address: 10.0.0.2}"
+#define B3   "{name: b3, address: 10.0.0.3}"
+#define SHOP "{name: shop, vips: [192.0.2.1], listen: [tcp/80], pool: web}"
+
+static void test_same_file(void **state)
+{
+	uint64_t slots[251];
+	struct abi_backend before;
+
+	(void)state;
+	begin("backends: [" B1 ", " B2 "]", SHOP);
+	assert_int_equal(fresh, 3);
+	all_healthy();
+	before = *backend(1);
+	memcpy(slots, tables->slots, sizeof(slots));
+	killed();
+	begin("backends: [" B1 ", " B2 "]", SHOP);
+	assert_int_equal(fresh, 0);
+	assert_memory_equal(backend(1), &before, sizeof(before));
+	assert_memory_equal(tables->slots, slots, sizeof(slots));
+	assert_int_equal(pool_member_health(balancer_pool(balancer, 0), 1), POOL_HEALTHY);
+}
+
+/* A record goes with its backend's address, wherever that stands in the list. */
+static void test_other_file(void **state)
+{
+	uint32_t records[2], generation;
+	struct addr vip;
+
+	(void)state;
+	begin("backends: [" B1 ", " B2 "]", SHOP);
+	all_healthy();
+	records[0] = balancer_backend_record(balancer, 0, 0);
+	records[1] = balancer_backend_record(balancer, 0, 1);
+	generation = tables->backends[records[0]].generation;
+	killed();
+	begin("backends: [" B3 ", " B2 "]",
+	      "{name: shop, vips: [192.0.2.2], listen: [tcp/80], pool: web}");
+	assert_int_equal(fresh, 1);
+	assert_int_equal(balancer_backend_record(balancer, 0, 1), records[1]);
+	assert_int_not_equal(balancer_backend_record(balancer, 0, 0), records[0]);
+	assert_int_equal(tables->backends[records[0]].flags, 0);
+	assert_int_equal(addr_parse("192.0.2.1", &vip), 0);
+	assert_int_equal(*dp_tables_vip(tables, &vip), 0);
+	assert_int_equal(addr_parse("192.0.2.2", &vip), 0);
+	assert_int_not_equal(*dp_tables_vip(tables, &vip), 0);
+	killed();
+	/* A backend that comes back gets a record of another generation: old pins match nothing. */
+	begin("backends: [" B1 ", " B3 ", " B2 "]", SHOP);
+	assert_int_equal(balancer_backend_record(balancer, 0, 0), records[0]);
+	assert_int_not_equal(backend(0)->generation, generation);
+}
+
+/* Until its first check has a result a backend keeps the flows that it had. */
+static void test_flows_stay(void **state)
+{
+	static const char pool[] = "on_down: reset, backends: "
+				   "[{name: b1, address: 10.0.0.1, state: drain}, " B2 ", " B3 "]";
+	uint32_t generation;
+
+	(void)state;
+	begin(pool, SHOP);
+	all_healthy();
+	balancer_set_health(balancer, 0, 2, POOL_UNHEALTHY, 1000);
+	assert_int_equal(flags(0), KEEP);
+	assert_int_equal(flags(1), UP | KEEP);
+	assert_int_equal(flags(2), 0);
+	generation = backend(0)->generation;
+	killed();
+	begin(pool, SHOP);
+	assert_int_equal(flags(0), KEEP);
+	assert_int_equal(flags(1), UP | KEEP);
+	assert_int_equal(flags(2) & UP, 0);
+	assert_int_equal(backend(0)->generation, generation);
+	balancer_set_health(balancer, 0, 0, POOL_UNHEALTHY, 2000);
+	assert_int_equal(flags(0), 0);
+}
+
+/* Maintenance cuts flows for good. */
+static void test_maint(void **state)
+{
+	uint32_t generation;
+
+	(void)state;
+	begin("backends: [" B1 ", " B2 "]", SHOP);
+	all_healthy();
+	generation = backend(0)->generation;
+	balancer_set_admin(balancer, 0, 0, POOL_MAINT, 1000);
+	assert_int_equal(flags(0), 0);
+	balancer_set_admin(balancer, 0, 0, POOL_ACTIVE, 2000);
+	assert_int_equal(flags(0), UP | KEEP);
+	assert_int_not_equal(backend(0)->generation, generation);
+}
+
+/* on_down: keep ends by time alone. */
+static void test_deadline(void **state)
+{
+	(void)state;
+	begin("on_down: keep, on_down_keep: 5s, backends: [" B1 ", " B2 "]", SHOP);
+	all_healthy();
+	balancer_set_health(balancer, 0, 0, POOL_UNHEALTHY, 1000);
+	assert_int_equal(balancer_deadline_ms(balancer, 1000), 6000);
+	balancer_tick(balancer, 5999);
+	assert_int_equal(flags(0), KEEP);
+	balancer_tick(balancer, 6000);
+	assert_int_equal(flags(0), 0);
+	assert_int_equal(balancer_deadline_ms(balancer, 6000), UINT64_MAX);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_same_file), TEST(test_other_file), TEST(test_flows_stay),
+		TEST(test_maint),     TEST(test_deadline),
+	};
+
+	return cmocka_run_group_tests_name("balancer", tests, NULL, NULL);
+}
