@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The clocks: one that only goes forward, for every interval and timer, and the wall clock for
- * people. Nanoseconds in 64 bits. Any thread.
+ * The clock, which only goes forward, for every interval and timer. Nanoseconds in 64 bits. Any
+ * thread.
  */
 #pragma once
 
@@ -20,10 +20,8 @@ static inline uint64_t time_now_ns(void)
 	return (uint64_t)now.tv_sec * TIME_SECOND_NS + (uint64_t)now.tv_nsec;
 }
 
-static inline uint64_t time_wall_ns(void)
+/* Seconds since then. */
+static inline double time_since_s(uint64_t then_ns)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * TIME_SECOND_NS + (uint64_t)now.tv_nsec;
+	return (double)(time_now_ns() - then_ns) / (double)TIME_SECOND_NS;
 }

@@ -26,11 +26,21 @@
 
 enum { BPFFS_PATH_MAX = 512, KERNEL_TEXT_MAX = 160 };
 
-static const char *const mode_names[] = {
-	[LINK_XDP_NATIVE] = "native",
-	[LINK_XDP_GENERIC] = "generic",
-	[LINK_XDP_AUTO] = "auto",
-};
+const char *link_xdp_name(enum link_xdp mode)
+{
+	static const char *const names[] = {
+		[LINK_XDP_NATIVE] = "native",
+		[LINK_XDP_GENERIC] = "generic",
+		[LINK_XDP_AUTO] = "auto",
+	};
+
+	return names[mode];
+}
+
+bool link_fell_back(const struct link_attached *attached)
+{
+	return attached->wanted == LINK_XDP_AUTO && attached->mode == LINK_XDP_GENERIC;
+}
 
 static __u32 mode_flags(enum link_xdp mode)
 {
@@ -155,7 +165,7 @@ static int attach_new(int program_fd, struct link_attached *attached, struct err
 	}
 	if (ret)
 		return err_set(err, ret, "%s: cannot attach XDP in %s mode: %s",
-			       attached->interface, mode_names[mode],
+			       attached->interface, link_xdp_name(mode),
 			       ask_why(program_fd, attached->ifindex, mode, -ret));
 	return 0;
 }
@@ -211,7 +221,7 @@ static bool adopt(int program_fd, struct link_attached *attached, int link_fd)
 	attached->link_fd = link_fd;
 	attached->mode = mode;
 	attached->adopted = true;
-	if (attached->wanted == LINK_XDP_AUTO && mode == LINK_XDP_GENERIC)
+	if (link_fell_back(attached))
 		snprintf(attached->why, sizeof(attached->why),
 			 "an earlier daemon attached in generic mode");
 	return true;

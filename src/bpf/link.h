@@ -23,6 +23,11 @@ struct link_attached {
 	int link_fd;
 };
 
+/* "native", "generic" or "auto". */
+const char *link_xdp_name(enum link_xdp mode);
+/* Did auto come to generic? */
+bool link_fell_back(const struct link_attached *attached);
+
 /* Makes sure that `dir` exists on bpffs, mounting bpffs at /sys/fs/bpf where nothing is. */
 int link_prepare_bpffs(const char *dir, struct err *err);
 

@@ -162,6 +162,10 @@ int conf_agent_parse(const char *text, size_t length, struct conf_agent **ret,
 		     struct err_list *errors);
 void conf_agent_free(struct conf_agent *agent);
 
+/* "tcp/80", into CONF_LISTEN_TEXT_MAX bytes; returns `text`. */
+enum { CONF_LISTEN_TEXT_MAX = 16 };
+const char *conf_listen_format(const struct conf_listen *listen, char *text);
+
 /* What is right but can hardly be meant (a pool that no service uses), with places, sorted. */
 void conf_warnings(const struct conf *conf, struct err_list *ret);
 

@@ -408,10 +408,15 @@ static bool format_prefix(const struct prefix *prefix, char *text)
 	return true;
 }
 
+const char *conf_listen_format(const struct conf_listen *listen, char *text)
+{
+	snprintf(text, CONF_LISTEN_TEXT_MAX, "%s/%u", listen->proto == IPPROTO_TCP ? "tcp" : "udp",
+		 listen->first);
+	return text;
+}
+
 bool value_format(const struct conf_key *key, const void *at, char *text)
 {
-	const struct conf_listen *listen = at;
-
 	switch (key->type) {
 	case CONF_TYPE_TEXT:
 	case CONF_TYPE_NAME:
@@ -433,9 +438,7 @@ bool value_format(const struct conf_key *key, const void *at, char *text)
 	case CONF_TYPE_PREFIX:
 	case CONF_TYPE_PREFIX4:
 	case CONF_TYPE_PREFIX6: return format_prefix(at, text);
-	case CONF_TYPE_LISTEN:
-		sprintf(text, "%s/%u", listen->proto == IPPROTO_TCP ? "tcp" : "udp", listen->first);
-		return true;
+	case CONF_TYPE_LISTEN: conf_listen_format(at, text); return true;
 	case CONF_TYPE_MAP: break;
 	}
 	return false;

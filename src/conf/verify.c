@@ -322,9 +322,9 @@ static void add_endpoints(struct reader *reader, const struct conf_service *serv
 		for (size_t j = 0; j < service->listen_count; j++) {
 			const struct conf_listen *listen = &service->listens[j];
 			size_t before = entries->count;
-			const char *key = arena_printf(reader->scratch, "%s %s/%u", vip,
-						       listen->proto == IPPROTO_TCP ? "tcp" : "udp",
-						       listen->first);
+			char text[CONF_LISTEN_TEXT_MAX];
+			const char *key = arena_printf(reader->scratch, "%s %s", vip,
+						       conf_listen_format(listen, text));
 
 			if (reader_node(reader, &service->vips[i]))
 				add_entry(reader, entries, key, listen);

@@ -13,7 +13,6 @@
 
 #include <errno.h>
 #include <net/if.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -115,28 +114,6 @@ static void on_nexthop(void *arg, const struct nexthop *nexthop)
 		 nexthop->dst_mac[4], nexthop->dst_mac[5], nexthop->mtu);
 }
 
-static void on_signal(uv_signal_t *signal, int number)
-{
-	struct app *app = signal->data;
-
-	if (number == SIGHUP) {
-		log_warn("SIGHUP has no effect: a changed file is loaded by a new start", "file=%s",
-			 log_quote(app->file).text);
-		return;
-	}
-	log_info("stopping", "signal=%d", number);
-	uv_stop(&app->loop);
-}
-
-static json_t *on_request(void *arg, const json_t *request)
-{
-	const char *op = json_string_value(json_object_get(request, "op"));
-
-	if (op && strcmp(op, "status") == 0)
-		return app_report(arg);
-	return json_pack("{s:s}", "error", "unknown request; known is: status");
-}
-
 static void on_new_backend(void *arg, uint32_t record)
 {
 	dp_reset_backend(arg, record);
@@ -152,7 +129,7 @@ static void on_new_service(void *arg, uint32_t record)
 static int open_tables(struct app *app, struct err *err)
 {
 	const struct dp_options options = {
-		.pin_dir = app->instance.pins,
+		.pin_dir = app->daemon.instance.pins,
 		.flow_entries = app->conf->node.flows.entries,
 		.ipv6 = balancer_wants_ipv6(app->conf),
 		.track = balancer_wants_track(app->conf),
@@ -170,7 +147,7 @@ static int open_tables(struct app *app, struct err *err)
 	start.arg = app->dp;
 	ret = balancer_new(app->conf, dp_tables(app->dp), &start, &app->balancer, err);
 	if (!ret && dp_adopted(app->dp))
-		log_info("adopted the running data plane", "pins=%s", app->instance.pins);
+		log_info("adopted the running data plane", "pins=%s", app->daemon.instance.pins);
 	return ret;
 }
 
@@ -228,43 +205,17 @@ static int start_backends(struct app *app, struct err *err)
 
 static int attach_all(struct app *app, struct err *err)
 {
-	static const enum link_xdp wanted[] = {
-		[CONF_XDP_NATIVE] = LINK_XDP_NATIVE,
-		[CONF_XDP_GENERIC] = LINK_XDP_GENERIC,
-		[CONF_XDP_AUTO] = LINK_XDP_AUTO,
-	};
+	const struct conf_node *node = &app->conf->node;
 
-	for (size_t i = 0; i < app->conf->node.interface_count; i++) {
-		const char *name = app->conf->node.interfaces[i];
-		const struct link_attached *attached;
-		int ret = dp_attach(app->dp, name, wanted[app->conf->node.xdp], err);
+	for (size_t i = 0; i < node->interface_count; i++) {
+		int ret = dp_attach(app->dp, node->interfaces[i], daemon_xdp(node->xdp), err);
 
 		if (ret)
 			return ret;
-		attached = &dp_links(app->dp)->attached[i];
-		if (attached->wanted == LINK_XDP_AUTO && attached->mode == LINK_XDP_GENERIC)
-			log_warn("XDP fell back to generic mode, which is several times slower",
-				 "interface=%s reason=%s", name, log_quote(attached->why).text);
-		log_info("attached", "interface=%s xdp=%s adopted=%s", name,
-			 attached->mode == LINK_XDP_NATIVE ? "native" : "generic",
-			 attached->adopted ? "yes" : "no");
+		daemon_log_attached(dp_links(app->dp));
 	}
 	links_detach_others(dp_links(app->dp));
 	return 0;
-}
-
-static void start_signals(struct app *app)
-{
-	static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
-
-	signal(SIGPIPE, SIG_IGN);
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		uv_signal_init(&app->loop, &app->signals[i]);
-		app->signals[i].data = app;
-		uv_signal_start(&app->signals[i], on_signal, numbers[i]);
-	}
-	uv_timer_init(&app->loop, &app->deadline);
-	app->deadline.data = app;
 }
 
 static int start(struct app *app, struct err *err)
@@ -273,16 +224,16 @@ static int start(struct app *app, struct err *err)
 
 	if (ret)
 		return ret;
-	ret = nexthops_open(&app->loop, &app->nexthops, err);
+	ret = nexthops_open(&app->daemon.loop, &app->nexthops, err);
 	if (ret)
 		return ret;
-	ret = health_open(&app->loop, &app->health);
+	ret = health_open(&app->daemon.loop, &app->health);
 	if (ret)
 		return err_set(err, ret, "health checks: %s", strerror(-ret));
 	ret = start_backends(app, err);
 	if (ret)
 		return ret;
-	ret = control_listen(&app->loop, app->instance.socket, on_request, app, &app->control, err);
+	ret = daemon_listen(&app->daemon, app_report, app, err);
 	if (ret)
 		return ret;
 	ret = attach_all(app, err);
@@ -294,28 +245,6 @@ static int start(struct app *app, struct err *err)
 
 /* --- end --- */
 
-static void close_handle(uv_handle_t *handle, void *arg)
-{
-	(void)arg;
-	if (!uv_is_closing(handle))
-		uv_close(handle, NULL);
-}
-
-static void stop_loop(struct app *app)
-{
-	if (app->control)
-		control_close(app->control);
-	if (app->health)
-		health_close(app->health);
-	if (app->nexthops)
-		nexthops_close(app->nexthops);
-	for (size_t i = 0; i < 3; i++)
-		close_handle((uv_handle_t *)&app->signals[i], NULL);
-	close_handle((uv_handle_t *)&app->deadline, NULL);
-	uv_run(&app->loop, UV_RUN_DEFAULT);
-	uv_loop_close(&app->loop);
-}
-
 /* What was attached before this start stays when it fails: an earlier daemon's data plane. */
 static void stop_data_plane(struct app *app, bool failed)
 {
@@ -326,33 +255,36 @@ static void stop_data_plane(struct app *app, bool failed)
 	dp_close(app->dp);
 }
 
+static void stop_work(struct app *app)
+{
+	if (app->health)
+		health_close(app->health);
+	if (app->nexthops)
+		nexthops_close(app->nexthops);
+	uv_close((uv_handle_t *)&app->deadline, NULL);
+}
+
 int app_run(const struct conf *conf, const char *file, struct err *err)
 {
-	struct app app = {.conf = conf, .file = file, .started_ns = time_now_ns()};
-	int ret;
+	struct app app = {.conf = conf};
+	int ret = daemon_open(&app.daemon, "", conf->node.name, file, err);
 
-	instance_init(&app.instance, "", conf->node.name);
-	ret = instance_lock(&app.instance, err);
 	if (ret)
 		return ret;
-	ret = uv_loop_init(&app.loop);
-	if (ret) {
-		instance_unlock(&app.instance);
-		return err_set(err, ret, "event loop: %s", uv_strerror(ret));
-	}
-	start_signals(&app);
+	uv_timer_init(&app.daemon.loop, &app.deadline);
+	app.deadline.data = &app;
 	ret = start(&app, err);
 	if (!ret) {
 		log_info("running", "node=%s file=%s services=%zu pools=%zu backends=%zu",
 			 conf->node.name, log_quote(file).text, conf->service_count,
 			 conf->pool_count, app.backend_count);
-		uv_run(&app.loop, UV_RUN_DEFAULT);
+		daemon_run(&app.daemon);
 	}
 	stop_data_plane(&app, ret != 0);
-	stop_loop(&app);
+	stop_work(&app);
+	daemon_close(&app.daemon);
 	balancer_free(app.balancer);
 	free(app.backends);
-	instance_unlock(&app.instance);
 	if (!ret)
 		log_info("stopped", "node=%s", conf->node.name);
 	return ret;

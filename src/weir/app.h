@@ -14,7 +14,5 @@
  * that was not attached before. */
 int app_run(const struct conf *conf, const char *file, struct err *err);
 
-struct app;
-
-/* The node's state as JSON, documented in weir(8); a new reference. (report.c) */
-json_t *app_report(const struct app *app);
+/* Of a struct app: its state as JSON, documented in weir(8); a new reference. (report.c) */
+json_t *app_report(void *arg);

@@ -4,13 +4,12 @@
 
 #include <uv.h>
 
-#include "admin/control.h"
 #include "conf/conf.h"
 #include "engine/dp.h"
 #include "health/health.h"
 #include "net/nexthop.h"
 #include "weir/balancer/balancer.h"
-#include "weir/instance.h"
+#include "weir/daemon.h"
 
 /* One a backend of a pool: what its health and next hop callbacks get. */
 struct app_backend {
@@ -23,19 +22,14 @@ struct app_backend {
 
 struct app {
 	const struct conf *conf;
-	const char *file;
-	struct instance instance;
-	uv_loop_t loop;
-	uv_signal_t signals[3];
+	struct daemon daemon;
 	uv_timer_t deadline;
 	struct dp *dp;
 	struct balancer *balancer;
 	struct health *health;
 	struct nexthops *nexthops;
-	struct control *control;
 	struct app_backend *backends; /* of all pools, in the configuration's order */
 	size_t backend_count;
-	uint64_t started_ns;
 };
 
 /* Every check has had a result. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <netinet/in.h>
 #include <unistd.h>
 
 #include "base/time.h"
 #include "pkt/verdict.h"
 #include "weir/app.h"
 #include "weir/app_state.h"
+#include "weir/show.h"
 
 static const char *const verdict_names[] = {
 #define NAME(name, action, help) #name,
@@ -13,84 +13,37 @@ static const char *const verdict_names[] = {
 #undef NAME
 };
 
-static const char *const health_names[] = {"unknown", "healthy", "unhealthy"};
-static const char *const admin_names[] = {"active", "drain", "maint"};
-
-static const char *mode_name(enum link_xdp mode)
-{
-	static const char *const names[] = {"native", "generic", "auto"};
-
-	return names[mode];
-}
-
-static double seconds_since(uint64_t ns)
-{
-	return (double)(time_now_ns() - ns) / (double)TIME_SECOND_NS;
-}
-
-static json_t *report_interfaces(const struct app *app)
-{
-	const struct links *links = dp_links(app->dp);
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < links->count; i++) {
-		const struct link_attached *attached = &links->attached[i];
-		bool fell_back = attached->wanted == LINK_XDP_AUTO &&
-				 attached->mode == LINK_XDP_GENERIC;
-
-		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b, s:b, s:s}", "name",
-						      attached->interface, "xdp",
-						      mode_name(attached->mode), "wanted",
-						      mode_name(attached->wanted), "fallback",
-						      fell_back, "adopted", attached->adopted,
-						      "why", fell_back ? attached->why : ""));
-	}
-	return list;
-}
-
-static json_t *report_listens(const struct conf_service *service)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < service->listen_count; i++) {
-		const struct conf_listen *listen = &service->listens[i];
-
-		json_array_append_new(
-			list, json_sprintf("%s/%u", listen->proto == IPPROTO_TCP ? "tcp" : "udp",
-					   listen->first));
-	}
-	return list;
-}
-
 static json_t *report_service(const struct app *app, size_t at)
 {
 	const struct conf_service *service = &app->conf->services[at];
 	struct abi_count count =
 		dp_service_count(app->dp, balancer_service_record(app->balancer, at));
-	json_t *vips = json_array();
-	char text[ADDR_TEXT_MAX];
 
-	for (size_t i = 0; i < service->vip_count; i++)
-		json_array_append_new(vips, json_string(addr_format(&service->vips[i], text)));
 	return json_pack("{s:s, s:o, s:o, s:s, s:s, s:s, s:I, s:I}", "name", service->name, "vips",
-			 vips, "listen", report_listens(service), "pool", service->pool->name,
-			 "forward", "ipip", "tracking",
-			 service->tracking == CONF_TRACKING_ALWAYS ? "always" : "none", "packets",
+			 show_addrs(service->vips, service->vip_count), "listen",
+			 show_listens(service), "pool", service->pool->name, "forward", "ipip",
+			 "tracking", show_tracking(service->tracking), "packets",
 			 (json_int_t)count.packets, "bytes", (json_int_t)count.bytes);
 }
 
 static json_t *report_check(const struct app_backend *backend)
 {
+	static const enum pool_health same[] = {
+		[HEALTH_UNKNOWN] = POOL_UNKNOWN,
+		[HEALTH_HEALTHY] = POOL_HEALTHY,
+		[HEALTH_UNHEALTHY] = POOL_UNHEALTHY,
+	};
 	const struct health_status *status;
 
 	if (!backend->check)
 		return json_null();
 	status = health_status(backend->check);
-	return json_pack("{s:s, s:f, s:f, s:I, s:I, s:s}", "state", health_names[status->state],
-			 "since_s", status->since_ns ? seconds_since(status->since_ns) : 0.0,
-			 "latency_ms", (double)status->latency_ns / (double)TIME_MILLI_NS,
-			 "successes", (json_int_t)status->successes, "failures",
-			 (json_int_t)status->failures, "last_error", status->last_error);
+	return json_pack("{s:s, s:f, s:f, s:I, s:I, s:s}", "state",
+			 show_health(same[status->state]), "since_s",
+			 status->since_ns ? time_since_s(status->since_ns) : 0.0, "latency_ms",
+			 (double)status->latency_ns / (double)TIME_MILLI_NS, "successes",
+			 (json_int_t)status->successes, "failures", (json_int_t)status->failures,
+			 "last_error", status->last_error);
 }
 
 static json_t *report_backend(const struct app_backend *backend)
@@ -108,8 +61,8 @@ static json_t *report_backend(const struct app_backend *backend)
 	return json_pack(
 		"{s:s, s:s, s:i, s:s, s:s, s:b, s:i, s:f, s:I, s:I, s:o, s:b, s:s}", "name",
 		conf->name, "address", addr_format(&conf->address, text), "weight",
-		(int)conf->weight, "state", admin_names[pool_member_admin(pool, backend->member)],
-		"health", health_names[pool_member_health(pool, backend->member)], "usable",
+		(int)conf->weight, "state", show_admin(pool_member_admin(pool, backend->member)),
+		"health", show_health(pool_member_health(pool, backend->member)), "usable",
 		pool_member_usable(pool, backend->member), "slots", (int)slots, "share",
 		100.0 * slots / pool_table_size(pool), "packets", (json_int_t)count.packets,
 		"bytes", (json_int_t)count.bytes, "check", report_check(backend), "next_hop",
@@ -142,19 +95,9 @@ static json_t *report_verdicts(const struct app *app)
 {
 	json_t *verdicts = json_object();
 
-	for (uint32_t i = 0; i < VERDICT_COUNT; i++) {
-		struct abi_count count = dp_verdict_count(app->dp, i);
-		char name[32];
-		size_t used;
-
-		for (used = 0; verdict_names[i][used] && used + 1 < sizeof(name); used++)
-			name[used] = (char)(verdict_names[i][used] |
-					    0x20 * (verdict_names[i][used] != '_'));
-		name[used] = '\0';
-		json_object_set_new(verdicts, name,
-				    json_pack("{s:I, s:I}", "packets", (json_int_t)count.packets,
-					      "bytes", (json_int_t)count.bytes));
-	}
+	for (uint32_t i = 0; i < VERDICT_COUNT; i++)
+		json_object_set_new(verdicts, show_label(verdict_names[i]).text,
+				    show_count(dp_verdict_count(app->dp, i)));
 	return verdicts;
 }
 
@@ -169,16 +112,18 @@ static json_t *report_flows(const struct app *app)
 			 (json_int_t)dp_event_count(app->dp, ABI_EVENT_FLOW_EVICTED));
 }
 
-json_t *app_report(const struct app *app)
+json_t *app_report(void *arg)
 {
+	const struct app *app = arg;
 	json_t *services = json_array();
 
 	for (size_t i = 0; i < app->conf->service_count; i++)
 		json_array_append_new(services, report_service(app, i));
 	return json_pack("{s:s, s:s, s:i, s:f, s:b, s:b, s:s, s:o, s:o, s:o, s:o, s:o}", "node",
 			 app->conf->node.name, "version", WEIR_VERSION, "pid", (int)getpid(),
-			 "uptime_s", seconds_since(app->started_ns), "ready", app_is_ready(app),
-			 "adopted", dp_adopted(app->dp), "file", app->file, "interfaces",
-			 report_interfaces(app), "services", services, "pools", report_pools(app),
-			 "verdicts", report_verdicts(app), "flows", report_flows(app));
+			 "uptime_s", time_since_s(app->daemon.started_ns), "ready",
+			 app_is_ready(app), "adopted", dp_adopted(app->dp), "file",
+			 app->daemon.file, "interfaces", show_links(dp_links(app->dp)), "services",
+			 services, "pools", report_pools(app), "verdicts", report_verdicts(app),
+			 "flows", report_flows(app));
 }

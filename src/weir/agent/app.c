@@ -12,8 +12,6 @@
  */
 #include "weir/agent/app.h"
 
-#include <signal.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -44,7 +42,7 @@ static int open_programs(struct agent_app *app, struct err *err)
 {
 	const struct conf_agent *conf = app->conf;
 	struct agent_dp_options options = {
-		.pin_dir = app->instance.pins,
+		.pin_dir = app->daemon.instance.pins,
 		.vips = conf->vips,
 		.vip_count = conf->vip_count,
 		.balancers = conf->balancers,
@@ -62,26 +60,15 @@ static int open_programs(struct agent_app *app, struct err *err)
 
 static int attach_all(struct agent_app *app, struct err *err)
 {
-	static const enum link_xdp wanted[] = {
-		[CONF_XDP_NATIVE] = LINK_XDP_NATIVE,
-		[CONF_XDP_GENERIC] = LINK_XDP_GENERIC,
-		[CONF_XDP_AUTO] = LINK_XDP_AUTO,
-	};
+	const struct conf_agent *conf = app->conf;
 
-	for (size_t i = 0; i < app->conf->interface_count; i++) {
-		const char *name = app->conf->interfaces[i];
-		const struct link_attached *attached;
-		int error = agent_dp_attach(app->dp, name, wanted[app->conf->xdp], err);
+	for (size_t i = 0; i < conf->interface_count; i++) {
+		int error =
+			agent_dp_attach(app->dp, conf->interfaces[i], daemon_xdp(conf->xdp), err);
 
 		if (error)
 			return error;
-		attached = &agent_dp_links(app->dp)->attached[i];
-		if (attached->wanted == LINK_XDP_AUTO && attached->mode == LINK_XDP_GENERIC)
-			log_warn("XDP fell back to generic mode, which is several times slower",
-				 "interface=%s reason=%s", name, log_quote(attached->why).text);
-		log_info("attached", "interface=%s xdp=%s adopted=%s", name,
-			 attached->mode == LINK_XDP_NATIVE ? "native" : "generic",
-			 attached->adopted ? "yes" : "no");
+		daemon_log_attached(agent_dp_links(app->dp));
 	}
 	log_info("SYN-ACKs are clamped", "path_mtu=%u mss4=%u mss6=%u", app->path_mtu,
 		 app->limits.mss4, app->limits.mss6);
@@ -94,22 +81,13 @@ static void read_state(struct agent_app *app)
 {
 	struct err err;
 
-	agent_state_path(&app->instance, app->state_path);
+	agent_state_path(&app->daemon.instance, app->state_path);
 	if (agent_state_read(app->state_path, &app->state, &err))
 		log_warn("what an earlier agent changed is not known, and will stay", "reason=%s",
 			 log_quote(err.text).text);
 	app->adopted = app->state.interface_count > 0;
 	if (app->adopted)
 		log_info("found an earlier agent's work", "file=%s", app->state_path);
-}
-
-static json_t *on_request(void *arg, const json_t *request)
-{
-	const char *op = json_string_value(json_object_get(request, "op"));
-
-	if (op && strcmp(op, "status") == 0)
-		return agent_app_report(arg);
-	return json_pack("{s:s}", "error", "unknown request; known is: status");
 }
 
 static int start(struct agent_app *app, struct err *err)
@@ -132,48 +110,10 @@ static int start(struct agent_app *app, struct err *err)
 	error = agent_state_write(app->state_path, &app->state, err);
 	if (error)
 		return error;
-	return control_listen(&app->loop, app->instance.socket, on_request, app, &app->control,
-			      err);
-}
-
-/* --- the loop --- */
-
-static void on_signal(uv_signal_t *handle, int number)
-{
-	struct agent_app *app = handle->data;
-
-	if (number == SIGHUP) {
-		log_warn("SIGHUP has no effect: a changed file is loaded by a new start", "file=%s",
-			 log_quote(app->file).text);
-		return;
-	}
-	log_info("stopping", "signal=%d", number);
-	uv_stop(&app->loop);
-}
-
-static void start_signals(struct agent_app *app)
-{
-	static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
-
-	signal(SIGPIPE, SIG_IGN);
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		uv_signal_init(&app->loop, &app->signals[i]);
-		app->signals[i].data = app;
-		uv_signal_start(&app->signals[i], on_signal, numbers[i]);
-	}
+	return daemon_listen(&app->daemon, agent_app_report, app, err);
 }
 
 /* --- end --- */
-
-static void stop_loop(struct agent_app *app)
-{
-	if (app->control)
-		control_close(app->control);
-	for (size_t i = 0; i < sizeof(app->signals) / sizeof(app->signals[0]); i++)
-		uv_close((uv_handle_t *)&app->signals[i], NULL);
-	uv_run(&app->loop, UV_RUN_DEFAULT);
-	uv_loop_close(&app->loop);
-}
 
 /* After a failed start that would have taken over, the predecessor's work stays as it is. */
 static void undo(struct agent_app *app, bool failed)
@@ -191,29 +131,20 @@ static void undo(struct agent_app *app, bool failed)
 
 int agent_app_run(const struct conf_agent *conf, const char *file, struct err *err)
 {
-	struct agent_app app = {.conf = conf, .file = file, .started_ns = time_now_ns()};
-	int error;
+	struct agent_app app = {.conf = conf};
+	int error = daemon_open(&app.daemon, "agent-", conf->name, file, err);
 
-	instance_init(&app.instance, "agent-", conf->name);
-	error = instance_lock(&app.instance, err);
 	if (error)
 		return error;
-	error = uv_loop_init(&app.loop);
-	if (error) {
-		instance_unlock(&app.instance);
-		return err_set(err, error, "event loop: %s", uv_strerror(error));
-	}
-	start_signals(&app);
 	read_state(&app);
 	error = start(&app, err);
 	if (!error) {
 		log_info("running", "agent=%s file=%s vips=%zu balancers=%zu", conf->name,
 			 log_quote(file).text, conf->vip_count, conf->balancer_count);
-		uv_run(&app.loop, UV_RUN_DEFAULT);
+		daemon_run(&app.daemon);
 	}
 	undo(&app, error != 0);
-	stop_loop(&app);
-	instance_unlock(&app.instance);
+	daemon_close(&app.daemon);
 	if (!error)
 		log_info("stopped", "agent=%s", conf->name);
 	return error;

@@ -16,12 +16,11 @@
 int agent_app_run(const struct conf_agent *conf, const char *file, struct err *err);
 
 /*
- * Prints what on this host would hinder the agent, a line each, changing nothing (agent_check.c).
+ * Prints what on this host would hinder the agent, a line each, changing nothing (check.c).
  * Returns how many of these would keep it from starting or its VIPs from working.
  */
 int agent_check(const struct conf_agent *conf, FILE *out);
 
-struct agent_app;
-
-/* The agent's state as JSON, documented in weir-agent(8); a new reference. (agent_report.c) */
-json_t *agent_app_report(const struct agent_app *app);
+/* Of a struct agent_app: its state as JSON, documented in weir-agent(8); a new reference.
+ * (report.c) */
+json_t *agent_app_report(void *arg);

@@ -47,7 +47,7 @@ uint64_t assemble_name_identity(const char *kind, const char *name)
 	return not_zero(hash_text(name, hash_text(kind, 0)));
 }
 
-static enum pool_admin admin_of(enum conf_state state)
+enum pool_admin assemble_admin(enum conf_state state)
 {
 	switch (state) {
 	case CONF_STATE_DRAIN: return POOL_DRAIN;
@@ -81,7 +81,7 @@ int assemble_pool(const struct conf *conf, const struct conf_pool *pool, const u
 			.identity = assemble_backend_identity(backend),
 			.weight = backend->weight,
 			.index = indices ? indices[i] : (uint32_t)i + 1,
-			.admin = admin_of(backend->state),
+			.admin = assemble_admin(backend->state),
 			.health = health,
 		};
 	}

@@ -21,6 +21,9 @@ uint64_t assemble_record_identity(const struct conf_pool *pool, const struct con
 /* Of anything that is known by its name among its kind. Never 0. */
 uint64_t assemble_name_identity(const char *kind, const char *name);
 
+/* What the operator wants of a backend, as the file says it. */
+enum pool_admin assemble_admin(enum conf_state state);
+
 /*
  * Builds the pool with its members in the file's order. `indices` are the backends' records, NULL:
  * 1, 2, ... Everybody begins with `health`. As pool_new: 0, -EINVAL or -ENOMEM.

@@ -2,7 +2,6 @@
 /* weir check: says whether a file is right, and every mistake in it; prints what its keys are. */
 #include <getopt.h>
 #include <jansson.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,10 @@
 #include "dp/abi.h"
 #include "dp/abi_agent.h"
 #include "hash/maglev.h"
+#include "weir/balancer/assemble.h"
 #include "weir/command.h"
+#include "weir/daemon.h"
+#include "weir/show.h"
 
 /* What the configuration allows, the tables hold. */
 _Static_assert(CONF_VIPS_MAX == (int)ABI_VIPS_USED, "VIPs");
@@ -32,10 +34,6 @@ struct options {
 	bool json, agent, schema, keys, mdoc, help;
 };
 
-static const char *const xdp_names[] = {"native", "generic", "auto"};
-static const char *const state_names[] = {"active", "drain", "maint"};
-static const char *const tracking_names[] = {"always", "none"};
-
 static const char usage[] =
 	"usage: weir check [--agent] [--json] FILE\n"
 	"       weir check --keys[=mdoc] | --schema [--agent]\n"
@@ -50,11 +48,6 @@ static const char usage[] =
 	"  --help         print this\n";
 
 /* --- what a right file says --- */
-
-static const char *proto_name(uint8_t proto)
-{
-	return proto == IPPROTO_TCP ? "tcp" : "udp";
-}
 
 static void print_pool(const struct conf_pool *pool)
 {
@@ -71,7 +64,7 @@ static void print_pool(const struct conf_pool *pool)
 		printf("%s %s %s", i ? "," : "", backend->name,
 		       addr_format(&backend->address, address));
 		if (backend->state != CONF_STATE_ACTIVE)
-			printf(" (%s)", state_names[backend->state]);
+			printf(" (%s)", show_admin(assemble_admin(backend->state)));
 	}
 	if (pool->backend_count > NAMES_SHOWN)
 		printf(", and %zu more", pool->backend_count - NAMES_SHOWN);
@@ -80,10 +73,12 @@ static void print_pool(const struct conf_pool *pool)
 
 static void print_service(const struct conf_service *service)
 {
+	char listen[CONF_LISTEN_TEXT_MAX];
+
 	printf("service %s: to pool %s by ipip, tracking %s, listens on", service->name,
-	       service->pool->name, tracking_names[service->tracking]);
+	       service->pool->name, show_tracking(service->tracking));
 	for (size_t i = 0; i < service->listen_count; i++)
-		printf(" %s/%u", proto_name(service->listens[i].proto), service->listens[i].first);
+		printf(" %s", conf_listen_format(&service->listens[i], listen));
 	printf(" of");
 	for (size_t i = 0; i < service->vip_count && i < NAMES_SHOWN; i++) {
 		char address[ADDR_TEXT_MAX];
@@ -105,7 +100,8 @@ static void print_conf(const struct conf *conf, const char *path, const struct e
 {
 	printf("node %s: ", conf->node.name);
 	print_interfaces(conf->node.interfaces, conf->node.interface_count);
-	printf("; xdp %s, %u flows\n", xdp_names[conf->node.xdp], conf->node.flows.entries);
+	printf("; xdp %s, %u flows\n", link_xdp_name(daemon_xdp(conf->node.xdp)),
+	       conf->node.flows.entries);
 	for (size_t i = 0; i < conf->pool_count; i++)
 		print_pool(&conf->pools[i]);
 	for (size_t i = 0; i < conf->service_count; i++)
@@ -123,8 +119,8 @@ static void print_agent(const struct conf_agent *agent, const char *path)
 {
 	printf("agent %s: ", agent->name);
 	print_interfaces(agent->interfaces, agent->interface_count);
-	printf("; xdp %s, %zu VIP%s, tunnels from", xdp_names[agent->xdp], agent->vip_count,
-	       agent->vip_count == 1 ? "" : "s");
+	printf("; xdp %s, %zu VIP%s, tunnels from", link_xdp_name(daemon_xdp(agent->xdp)),
+	       agent->vip_count, agent->vip_count == 1 ? "" : "s");
 	for (size_t i = 0; i < agent->balancer_count && i < NAMES_SHOWN; i++) {
 		char text[ADDR_TEXT_MAX];
 
@@ -148,25 +144,6 @@ static json_t *places_json(const struct err_list *list)
 	return array;
 }
 
-static json_t *strings_json(const char *const *strings, size_t count)
-{
-	json_t *array = json_array();
-
-	for (size_t i = 0; i < count; i++)
-		json_array_append_new(array, json_string(strings[i]));
-	return array;
-}
-
-static json_t *addresses_json(const struct addr *addrs, size_t count)
-{
-	json_t *array = json_array();
-	char text[ADDR_TEXT_MAX];
-
-	for (size_t i = 0; i < count; i++)
-		json_array_append_new(array, json_string(addr_format(&addrs[i], text)));
-	return array;
-}
-
 static json_t *pool_json(const struct conf_pool *pool)
 {
 	json_t *backends = json_array();
@@ -184,22 +161,16 @@ static json_t *pool_json(const struct conf_pool *pool)
 				      json_pack("{s:s, s:s, s:i, s:s}", "name", backend->name,
 						"address", addr_format(&backend->address, address),
 						"weight", (int)backend->weight, "state",
-						state_names[backend->state]));
+						show_admin(assemble_admin(backend->state))));
 	}
 	return object;
 }
 
 static json_t *service_json(const struct conf_service *service)
 {
-	json_t *listens = json_array();
-
-	for (size_t i = 0; i < service->listen_count; i++)
-		json_array_append_new(listens,
-				      json_sprintf("%s/%u", proto_name(service->listens[i].proto),
-						   service->listens[i].first));
 	return json_pack("{s:s, s:o, s:o, s:s}", "name", service->name, "vips",
-			 addresses_json(service->vips, service->vip_count), "listen", listens,
-			 "pool", service->pool->name);
+			 show_addrs(service->vips, service->vip_count), "listen",
+			 show_listens(service), "pool", service->pool->name);
 }
 
 static json_t *conf_json(const struct conf *conf, const struct err_list *warnings)
@@ -212,17 +183,17 @@ static json_t *conf_json(const struct conf *conf, const struct err_list *warning
 		json_array_append_new(services, service_json(&conf->services[i]));
 	return json_pack("{s:b, s:[], s:i, s:{s:s, s:o, s:s}, s:o, s:o, s:o}", "ok", 1, "errors",
 			 "dropped", 0, "node", "name", conf->node.name, "interfaces",
-			 strings_json(conf->node.interfaces, conf->node.interface_count), "xdp",
-			 xdp_names[conf->node.xdp], "pools", pools, "services", services,
-			 "warnings", places_json(warnings));
+			 show_strings(conf->node.interfaces, conf->node.interface_count), "xdp",
+			 link_xdp_name(daemon_xdp(conf->node.xdp)), "pools", pools, "services",
+			 services, "warnings", places_json(warnings));
 }
 
 static json_t *agent_json(const struct conf_agent *agent)
 {
 	return json_pack("{s:b, s:[], s:i, s:{s:s, s:o, s:o}, s:[]}", "ok", 1, "errors", "dropped",
 			 0, "agent", "name", agent->name, "interfaces",
-			 strings_json(agent->interfaces, agent->interface_count), "vips",
-			 addresses_json(agent->vips, agent->vip_count), "warnings");
+			 show_strings(agent->interfaces, agent->interface_count), "vips",
+			 show_addrs(agent->vips, agent->vip_count), "warnings");
 }
 
 static int put_json(json_t *value)

@@ -14,6 +14,7 @@
 #include "pool/pool.h"
 #include "weir/balancer/assemble.h"
 #include "weir/command.h"
+#include "weir/show.h"
 
 struct options {
 	const char *config;
@@ -158,11 +159,10 @@ static int print_json(const struct pool *pool)
 
 static const char *state_text(const struct pool *pool, size_t member)
 {
-	switch (pool_member_admin(pool, member)) {
-	case POOL_DRAIN: return "drain";
-	case POOL_MAINT: return "maint";
-	case POOL_ACTIVE: break;
-	}
+	enum pool_admin admin = pool_member_admin(pool, member);
+
+	if (admin != POOL_ACTIVE)
+		return show_admin(admin);
 	return pool_member_health(pool, member) == POOL_HEALTHY ? "up" : "down";
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/addr.h"
 #include "pkt/parse.h"
+#include "weir/show.h"
 
 static const struct {
 	const char *name, *help;
@@ -23,13 +24,6 @@ static const char *const whys[WHY_COUNT] = {
 	WHYS(WHY_TEXT)
 #undef WHY_TEXT
 };
-
-/* The lists of pkt/verdict.h are in capitals, the outside sees small letters. */
-static void print_lower(const char *text)
-{
-	for (; *text; text++)
-		putchar(*text >= 'A' && *text <= 'Z' ? *text - 'A' + 'a' : *text);
-}
 
 int trace_names_init(struct trace_names *names, const struct balancer *balancer,
 		     const struct dp_tables *tables)
@@ -78,13 +72,6 @@ static void print_json_name(const char *key, const char *value)
 		printf("\"%s\": null, ", key);
 }
 
-static void print_json_lower(const char *key, const char *value)
-{
-	printf("\"%s\": \"", key);
-	print_lower(value);
-	fputs("\", ", stdout);
-}
-
 static void print_hex(const uint8_t *bytes, size_t length)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -106,11 +93,11 @@ void trace_print_json(const struct trace_names *names, const struct trace_packet
 	const struct abi_trace *trace = &packet->result->trace;
 
 	putchar('{');
-	print_json_lower("verdict", verdicts[trace->verdict].name);
+	print_json_name("verdict", show_label(verdicts[trace->verdict].name).text);
 	print_json_name("action", dp_action_name(packet->result->action));
 	print_json_name("service", service_name(names, trace->service));
 	print_json_name("backend", backend_name(names, trace->backend));
-	print_json_lower("why", whys[trace->why]);
+	print_json_name("why", show_label(whys[trace->why]).text);
 	fputs("\"out\": [", stdout);
 	if (dp_action_leaves(packet->result->action)) {
 		putchar('"');
@@ -191,10 +178,9 @@ void trace_print(const struct trace_names *names, const struct trace_packet *pac
 {
 	const struct dp_result *result = packet->result;
 
-	printf("%llu: %zu bytes, %s: ", (unsigned long long)packet->number, packet->length,
-	       packet->text);
-	print_lower(verdicts[result->trace.verdict].name);
-	printf(" (%s), %s\n", dp_action_name(result->action), verdicts[result->trace.verdict].help);
+	printf("%llu: %zu bytes, %s: %s (%s), %s\n", (unsigned long long)packet->number,
+	       packet->length, packet->text, show_label(verdicts[result->trace.verdict].name).text,
+	       dp_action_name(result->action), verdicts[result->trace.verdict].help);
 	if (!service_name(names, result->trace.service))
 		return;
 	print_choice(names, &result->trace);

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "weir/daemon.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/time.h"
+
+static void on_signal(uv_signal_t *signal, int number)
+{
+	struct daemon *daemon = signal->data;
+
+	if (number == SIGHUP) {
+		log_warn("SIGHUP has no effect: a changed file is loaded by a new start", "file=%s",
+			 log_quote(daemon->file).text);
+		return;
+	}
+	log_info("stopping", "signal=%d", number);
+	uv_stop(&daemon->loop);
+}
+
+static void start_signals(struct daemon *daemon)
+{
+	static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
+
+	signal(SIGPIPE, SIG_IGN);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		uv_signal_init(&daemon->loop, &daemon->signals[i]);
+		daemon->signals[i].data = daemon;
+		uv_signal_start(&daemon->signals[i], on_signal, numbers[i]);
+	}
+}
+
+int daemon_open(struct daemon *daemon, const char *prefix, const char *name, const char *file,
+		struct err *err)
+{
+	int error;
+
+	*daemon = (struct daemon){.file = file, .started_ns = time_now_ns()};
+	instance_init(&daemon->instance, prefix, name);
+	error = instance_lock(&daemon->instance, err);
+	if (error)
+		return error;
+	error = uv_loop_init(&daemon->loop);
+	if (error) {
+		instance_unlock(&daemon->instance);
+		return err_set(err, error, "event loop: %s", uv_strerror(error));
+	}
+	start_signals(daemon);
+	return 0;
+}
+
+static json_t *on_request(void *arg, const json_t *request)
+{
+	const struct daemon *daemon = arg;
+	const char *op = json_string_value(json_object_get(request, "op"));
+
+	if (op && strcmp(op, "status") == 0)
+		return daemon->report(daemon->arg);
+	return json_pack("{s:s}", "error", "unknown request; known is: status");
+}
+
+int daemon_listen(struct daemon *daemon, daemon_report *report, void *arg, struct err *err)
+{
+	daemon->report = report;
+	daemon->arg = arg;
+	return control_listen(&daemon->loop, daemon->instance.socket, on_request, daemon,
+			      &daemon->control, err);
+}
+
+void daemon_run(struct daemon *daemon)
+{
+	uv_run(&daemon->loop, UV_RUN_DEFAULT);
+}
+
+void daemon_close(struct daemon *daemon)
+{
+	if (daemon->control)
+		control_close(daemon->control);
+	for (size_t i = 0; i < sizeof(daemon->signals) / sizeof(daemon->signals[0]); i++)
+		uv_close((uv_handle_t *)&daemon->signals[i], NULL);
+	uv_run(&daemon->loop, UV_RUN_DEFAULT);
+	uv_loop_close(&daemon->loop);
+	instance_unlock(&daemon->instance);
+}
+
+enum link_xdp daemon_xdp(enum conf_xdp xdp)
+{
+	static const enum link_xdp modes[] = {
+		[CONF_XDP_NATIVE] = LINK_XDP_NATIVE,
+		[CONF_XDP_GENERIC] = LINK_XDP_GENERIC,
+		[CONF_XDP_AUTO] = LINK_XDP_AUTO,
+	};
+
+	return modes[xdp];
+}
+
+void daemon_log_attached(const struct links *links)
+{
+	const struct link_attached *attached = &links->attached[links->count - 1];
+
+	if (link_fell_back(attached))
+		log_warn("XDP fell back to generic mode, which is several times slower",
+			 "interface=%s reason=%s", attached->interface,
+			 log_quote(attached->why).text);
+	log_info("attached", "interface=%s xdp=%s adopted=%s", attached->interface,
+		 link_xdp_name(attached->mode), attached->adopted ? "yes" : "no");
+}

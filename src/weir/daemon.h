@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What `weir run` and `weir agent` have alike: the lock of an instance, the loop, the signals that
+ * end it, the control socket that shows it, how it attaches. The struct is the caller's, and its
+ * address must not change between open and close. One thread.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <uv.h>
+
+#include "admin/control.h"
+#include "bpf/links.h"
+#include "conf/conf.h"
+#include "weir/instance.h"
+
+/* The daemon's state as JSON; a new reference. */
+typedef json_t *daemon_report(void *arg);
+
+struct daemon {
+	struct instance instance;
+	const char *file;
+	uint64_t started_ns;
+	uv_loop_t loop;
+	uv_signal_t signals[3];
+	struct control *control; /* NULL: not listening yet */
+	daemon_report *report;
+	void *arg;
+};
+
+/* Takes the lock and readies the loop. `prefix` and `name` as instance_init; `file` is only named. */
+int daemon_open(struct daemon *daemon, const char *prefix, const char *name, const char *file,
+		struct err *err);
+/* Answers on the control socket from now on. */
+int daemon_listen(struct daemon *daemon, daemon_report *report, void *arg, struct err *err);
+/* Until SIGTERM or SIGINT. */
+void daemon_run(struct daemon *daemon);
+/* Closes all that daemon_open and daemon_listen opened, when the caller has closed its own handles;
+ * waits for these too. */
+void daemon_close(struct daemon *daemon);
+
+enum link_xdp daemon_xdp(enum conf_xdp xdp);
+/* Says in the log how XDP was attached last. */
+void daemon_log_attached(const struct links *links);

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "weir/show.h"
+
+#include <ctype.h>
+
+const char *show_tracking(enum conf_tracking tracking)
+{
+	return tracking == CONF_TRACKING_ALWAYS ? "always" : "none";
+}
+
+const char *show_admin(enum pool_admin admin)
+{
+	static const char *const names[] = {
+		[POOL_ACTIVE] = "active",
+		[POOL_DRAIN] = "drain",
+		[POOL_MAINT] = "maint",
+	};
+
+	return names[admin];
+}
+
+const char *show_health(enum pool_health health)
+{
+	static const char *const names[] = {
+		[POOL_UNKNOWN] = "unknown",
+		[POOL_HEALTHY] = "healthy",
+		[POOL_UNHEALTHY] = "unhealthy",
+	};
+
+	return names[health];
+}
+
+struct show_label show_label(const char *name)
+{
+	struct show_label label = {0};
+
+	for (size_t i = 0; name[i] && i + 1 < sizeof(label.text); i++)
+		label.text[i] = (char)tolower((unsigned char)name[i]);
+	return label;
+}
+
+json_t *show_strings(const char *const *strings, size_t count)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(list, json_string(strings[i]));
+	return list;
+}
+
+json_t *show_addrs(const struct addr *addrs, size_t count)
+{
+	json_t *list = json_array();
+	char text[ADDR_TEXT_MAX];
+
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(list, json_string(addr_format(&addrs[i], text)));
+	return list;
+}
+
+json_t *show_prefixes(const struct prefix *prefixes, size_t count)
+{
+	json_t *list = json_array();
+	char text[ADDR_TEXT_MAX];
+
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(list, json_string(prefix_format(&prefixes[i], text)));
+	return list;
+}
+
+json_t *show_listens(const struct conf_service *service)
+{
+	json_t *list = json_array();
+	char text[CONF_LISTEN_TEXT_MAX];
+
+	for (size_t i = 0; i < service->listen_count; i++)
+		json_array_append_new(list,
+				      json_string(conf_listen_format(&service->listens[i], text)));
+	return list;
+}
+
+json_t *show_count(struct abi_count count)
+{
+	return json_pack("{s:I, s:I}", "packets", (json_int_t)count.packets, "bytes",
+			 (json_int_t)count.bytes);
+}
+
+json_t *show_links(const struct links *links)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < links->count; i++) {
+		const struct link_attached *attached = &links->attached[i];
+
+		json_array_append_new(
+			list, json_pack("{s:s, s:s, s:s, s:b, s:b, s:s}", "name",
+					attached->interface, "xdp", link_xdp_name(attached->mode),
+					"wanted", link_xdp_name(attached->wanted), "fallback",
+					link_fell_back(attached), "adopted", attached->adopted,
+					"why", link_fell_back(attached) ? attached->why : ""));
+	}
+	return list;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How things are called outside, in words and in JSON, by every command and both daemons. Each
+ * json_t is a new reference. Any thread.
+ */
+#pragma once
+
+#include <jansson.h>
+
+#include "bpf/links.h"
+#include "conf/conf.h"
+#include "dp/abi_count.h"
+#include "pool/pool.h"
+
+const char *show_tracking(enum conf_tracking tracking);
+const char *show_admin(enum pool_admin admin);
+const char *show_health(enum pool_health health);
+
+/* A name of a list such as VERDICTS, which is in capitals, as it is used outside. */
+struct show_label {
+	char text[32];
+};
+struct show_label show_label(const char *name);
+
+json_t *show_strings(const char *const *strings, size_t count);
+json_t *show_addrs(const struct addr *addrs, size_t count);
+json_t *show_prefixes(const struct prefix *prefixes, size_t count);
+/* ["tcp/80", ...] */
+json_t *show_listens(const struct conf_service *service);
+/* {"packets": ..., "bytes": ...} */
+json_t *show_count(struct abi_count count);
+/* How XDP is attached to each interface. */
+json_t *show_links(const struct links *links);
