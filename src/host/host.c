@@ -17,7 +17,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libmnl/libmnl.h>
 #include <limits.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
@@ -28,34 +27,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "host/netlink.h"
+
 enum { LOOPBACK_IFINDEX = 1, SYSCTL_PATH_MAX = HOST_SYSCTL_NAME_MAX + 16 };
-
-/* --- netlink: one request, its answers --- */
-
-/* Sends `request` and feeds each answer to `each` (or NULL) until the end. 0 or -errno. */
-static int talk(struct nlmsghdr *request, mnl_cb_t each, void *arg)
-{
-	char buffer[32768] __attribute__((aligned(NLMSG_ALIGNTO)));
-	struct mnl_socket *socket = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
-	int ret = MNL_CB_OK;
-
-	if (!socket)
-		return -errno;
-	request->nlmsg_seq = 1;
-	if (mnl_socket_bind(socket, 0, MNL_SOCKET_AUTOPID) < 0 ||
-	    mnl_socket_sendto(socket, request, request->nlmsg_len) < 0)
-		ret = MNL_CB_ERROR;
-	while (ret > MNL_CB_STOP) {
-		ssize_t length = mnl_socket_recvfrom(socket, buffer, sizeof(buffer));
-
-		ret = length < 0 ? MNL_CB_ERROR
-				 : mnl_cb_run(buffer, (size_t)length, 1,
-					      mnl_socket_get_portid(socket), each, arg);
-	}
-	ret = ret == MNL_CB_ERROR ? -errno : 0;
-	mnl_socket_close(socket);
-	return ret;
-}
 
 /* --- addresses --- */
 
@@ -102,7 +76,7 @@ static int add_address(const struct nlmsghdr *message, void *arg)
 
 int host_addresses(struct host_address **ret, size_t *ret_count, struct err *err)
 {
-	char buffer[256] __attribute__((aligned(NLMSG_ALIGNTO)));
+	char buffer[NETLINK_REQUEST_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
 	struct nlmsghdr *request = mnl_nlmsg_put_header(buffer);
 	struct address_list list = {0};
 	struct ifaddrmsg *ifa;
@@ -112,7 +86,7 @@ int host_addresses(struct host_address **ret, size_t *ret_count, struct err *err
 	request->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
 	ifa = mnl_nlmsg_put_extra_header(request, sizeof(*ifa));
 	ifa->ifa_family = AF_UNSPEC;
-	error = talk(request, add_address, &list);
+	error = netlink_ask(NETLINK_ROUTE, request, add_address, &list);
 	if (error) {
 		free(list.addresses);
 		return err_set(err, error, "cannot list addresses: %s", strerror(-error));
@@ -150,9 +124,10 @@ static struct nlmsghdr *address_request(char *buffer, uint16_t type, uint16_t fl
 
 static int address_change(uint16_t type, uint16_t flags, const struct addr *addr, struct err *err)
 {
-	char buffer[256] __attribute__((aligned(NLMSG_ALIGNTO)));
+	char buffer[NETLINK_REQUEST_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
 	char text[ADDR_TEXT_MAX];
-	int error = talk(address_request(buffer, type, flags, addr), NULL, NULL);
+	int error =
+		netlink_ask(NETLINK_ROUTE, address_request(buffer, type, flags, addr), NULL, NULL);
 
 	if (error)
 		return err_set(err, error, "cannot %s %s %s the loopback: %s",
@@ -221,7 +196,7 @@ int host_has_filters(const char *interface, bool *ret, struct err *err)
 	bool found = false;
 
 	for (size_t i = 0; i < sizeof(sides) / sizeof(sides[0]); i++) {
-		char buffer[256] __attribute__((aligned(NLMSG_ALIGNTO)));
+		char buffer[NETLINK_REQUEST_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
 		struct nlmsghdr *request = mnl_nlmsg_put_header(buffer);
 		struct tcmsg *tc;
 		int error;
@@ -231,7 +206,7 @@ int host_has_filters(const char *interface, bool *ret, struct err *err)
 		tc = mnl_nlmsg_put_extra_header(request, sizeof(*tc));
 		tc->tcm_ifindex = (int)if_nametoindex(interface);
 		tc->tcm_parent = TC_H_MAKE(TC_H_CLSACT, sides[i]);
-		error = talk(request, note_filter, &found);
+		error = netlink_ask(NETLINK_ROUTE, request, note_filter, &found);
 		if (error)
 			return err_set(err, error, "%s: cannot list filters: %s", interface,
 				       strerror(-error));
