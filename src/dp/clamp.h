@@ -40,7 +40,7 @@ PKT_INLINE __u32 clamp_mss_at(const struct clamp *clamp)
 /* The sender of a TCP segment, or 0. The host's own SYN-ACKs have no IP options. */
 PKT_INLINE int clamp_source4(struct pkt_cursor *cursor, struct pkt_addr *ret)
 {
-	struct iphdr *ip = pkt_take(cursor, struct iphdr);
+	pkt_ip4 *ip = pkt_take(cursor, pkt_ip4);
 
 	if (!ip || ip->ihl != 5 || ip->protocol != IPPROTO_TCP)
 		return 0;
@@ -50,7 +50,7 @@ PKT_INLINE int clamp_source4(struct pkt_cursor *cursor, struct pkt_addr *ret)
 
 PKT_INLINE int clamp_source6(struct pkt_cursor *cursor, struct pkt_addr *ret)
 {
-	struct ipv6hdr *ip = pkt_take(cursor, struct ipv6hdr);
+	pkt_ip6 *ip = pkt_take(cursor, pkt_ip6);
 
 	if (!ip || ip->nexthdr != IPPROTO_TCP)
 		return 0;
@@ -110,7 +110,7 @@ PKT_INLINE int clamp_walk(struct clamp *clamp)
 PKT_INLINE int clamp_wanted(struct pkt_cursor cursor, const struct agent_limits *limits,
 			    struct clamp *ret)
 {
-	struct ethhdr *eth = pkt_take(&cursor, struct ethhdr);
+	pkt_eth *eth = pkt_take(&cursor, pkt_eth);
 	struct pkt_addr source;
 	__u32 l4, header;
 	__u8 *tcp;
@@ -121,19 +121,19 @@ PKT_INLINE int clamp_wanted(struct pkt_cursor cursor, const struct agent_limits 
 	is4 = eth->h_proto == PKT_BE16(ETH_P_IP);
 	if (!(is4 ? clamp_source4(&cursor, &source) : clamp_source6(&cursor, &source)))
 		return 0;
-	tcp = pkt_take_bytes(&cursor, sizeof(struct tcphdr));
+	tcp = pkt_take_bytes(&cursor, sizeof(pkt_tcp));
 	/* The cheap question first: every packet that the host sends comes by here. */
 	if (!tcp || (tcp[13] & CLAMP_FLAGS) != (PKT_TCP_SYN | PKT_TCP_ACK) ||
 	    env_vip(&source) != (is4 ? 4 : 6))
 		return 0;
 	header = (tcp[12] >> 4) * 4U;
-	if (header < sizeof(struct tcphdr))
-		header = sizeof(struct tcphdr);
-	l4 = sizeof(*eth) + (is4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr));
-	ret->size = header - (__u32)sizeof(struct tcphdr);
+	if (header < sizeof(pkt_tcp))
+		header = sizeof(pkt_tcp);
+	l4 = sizeof(*eth) + (is4 ? sizeof(pkt_ip4) : sizeof(pkt_ip6));
+	ret->size = header - (__u32)sizeof(pkt_tcp);
 	ret->at = 0;
-	ret->options_at = l4 + (__u32)sizeof(struct tcphdr);
-	ret->checksum_at = l4 + (__u32) __builtin_offsetof(struct tcphdr, check);
+	ret->options_at = l4 + (__u32)sizeof(pkt_tcp);
+	ret->checksum_at = l4 + (__u32) __builtin_offsetof(pkt_tcp, check);
 	ret->limit = is4 ? limits->mss4 : limits->mss6;
 	return 1;
 }

@@ -69,7 +69,7 @@ PKT_INLINE void decap_skip_limit(const struct pkt_ctx *ctx, struct pkt *pkt)
 
 	if (!limit || limit->length || limit->type != DECAP_TUNNEL_LIMIT ||
 	    limit->type_length != 1 || !decap_is_tunnel(limit->next) ||
-	    pkt->length < sizeof(struct ipv6hdr) + sizeof(*limit))
+	    pkt->length < sizeof(pkt_ip6) + sizeof(*limit))
 		return;
 	pkt->proto = limit->next;
 	pkt->l4 += sizeof(*limit);
@@ -100,7 +100,7 @@ PKT_STAGE int decap_outer(struct pkt_ctx *ctx, struct pkt *pkt)
 /* Whether there is a header of the right version to read. */
 PKT_INLINE int decap_read4(struct pkt_cursor *cursor, struct decap_inner *inner)
 {
-	struct iphdr *ip = pkt_take(cursor, struct iphdr);
+	pkt_ip4 *ip = pkt_take(cursor, pkt_ip4);
 
 	if (!ip || ip->version != 4)
 		return 0;
@@ -112,7 +112,7 @@ PKT_INLINE int decap_read4(struct pkt_cursor *cursor, struct decap_inner *inner)
 
 PKT_INLINE int decap_read6(struct pkt_cursor *cursor, struct decap_inner *inner)
 {
-	struct ipv6hdr *ip = pkt_take(cursor, struct ipv6hdr);
+	pkt_ip6 *ip = pkt_take(cursor, pkt_ip6);
 
 	if (!ip || ip->version != 6)
 		return 0;
@@ -135,7 +135,7 @@ PKT_STAGE int decap_inner(struct pkt_ctx *ctx, struct pkt *pkt)
 	cursor = pkt_cursor(ctx, pkt->l4);
 	read = pkt->proto == IPPROTO_IPIP ? decap_read4(&cursor, &inner)
 					  : decap_read6(&cursor, &inner);
-	room = pkt->length + (__u32)sizeof(struct ethhdr) - pkt->l4;
+	room = pkt->length + (__u32)sizeof(pkt_eth) - pkt->l4;
 	/* What stands behind the outer packet's end is Ethernet's padding, not a header. */
 	if (!read || room < inner.header)
 		return AGENT_MALFORMED;
@@ -158,7 +158,7 @@ PKT_INLINE int decap_ecn(__u8 outer, __u8 inner)
 	return inner;
 }
 
-PKT_INLINE int decap_carry_ecn4(struct iphdr *ip, __u8 outer)
+PKT_INLINE int decap_carry_ecn4(pkt_ip4 *ip, __u8 outer)
 {
 	int ecn = decap_ecn(outer, ip->tos & 3);
 	__u32 sum = (__u16)~ip->check;
@@ -174,7 +174,7 @@ PKT_INLINE int decap_carry_ecn4(struct iphdr *ip, __u8 outer)
 	return PKT_ON;
 }
 
-PKT_INLINE int decap_carry_ecn6(struct ipv6hdr *ip, __u8 outer)
+PKT_INLINE int decap_carry_ecn6(pkt_ip6 *ip, __u8 outer)
 {
 	int ecn = decap_ecn(outer, ip->flow_lbl[0] >> 4 & 3);
 
@@ -187,14 +187,14 @@ PKT_INLINE int decap_carry_ecn6(struct ipv6hdr *ip, __u8 outer)
 PKT_INLINE int decap_carry_ecn(const struct pkt_ctx *ctx, const struct pkt *pkt)
 {
 	struct pkt_cursor cursor = pkt_cursor(ctx, pkt->l4);
-	struct ipv6hdr *ip6;
-	struct iphdr *ip4;
+	pkt_ip6 *ip6;
+	pkt_ip4 *ip4;
 
 	if (pkt->proto == IPPROTO_IPIP) {
-		ip4 = pkt_take(&cursor, struct iphdr);
+		ip4 = pkt_take(&cursor, pkt_ip4);
 		return ip4 ? decap_carry_ecn4(ip4, pkt->tos & 3) : AGENT_MALFORMED;
 	}
-	ip6 = pkt_take(&cursor, struct ipv6hdr);
+	ip6 = pkt_take(&cursor, pkt_ip6);
 	return ip6 ? decap_carry_ecn6(ip6, pkt->tos & 3) : AGENT_MALFORMED;
 }
 
@@ -202,8 +202,8 @@ PKT_INLINE int decap_carry_ecn(const struct pkt_ctx *ctx, const struct pkt *pkt)
 PKT_STAGE int decap_strip(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct pkt_cursor cursor = pkt_cursor(ctx, 0);
-	struct ethhdr *eth = pkt_take(&cursor, struct ethhdr);
-	struct ethhdr kept;
+	pkt_eth *eth = pkt_take(&cursor, pkt_eth);
+	pkt_eth kept;
 	int carried;
 
 	if (!pkt || !eth)
@@ -216,7 +216,7 @@ PKT_STAGE int decap_strip(struct pkt_ctx *ctx, struct pkt *pkt)
 	if (pkt_adjust_head(ctx, pkt->l4 - (int)sizeof(kept)))
 		return AGENT_NO_ROOM;
 	cursor = pkt_cursor(ctx, 0);
-	eth = pkt_take(&cursor, struct ethhdr);
+	eth = pkt_take(&cursor, pkt_eth);
 	if (!eth)
 		return AGENT_NO_ROOM;
 	pkt_copy(eth, &kept, sizeof(kept));

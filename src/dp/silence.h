@@ -34,7 +34,7 @@ struct silence_solicitation {
 PKT_INLINE int silence_arp(const struct pkt_ctx *ctx)
 {
 	struct pkt_cursor cursor = pkt_cursor(ctx, 0);
-	struct ethhdr *eth = pkt_take(&cursor, struct ethhdr);
+	pkt_eth *eth = pkt_take(&cursor, pkt_eth);
 	struct pkt_addr target;
 	struct silence_arp *arp;
 	__be32 target_ip;

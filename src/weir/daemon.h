@@ -28,7 +28,7 @@ struct daemon {
 	void *arg;
 };
 
-/* Takes the lock and readies the loop. `prefix` and `name` as instance_init; `file` is only named. */
+/* Takes the lock, readies the loop. `prefix` and `name` as instance_init; `file` is for words. */
 int daemon_open(struct daemon *daemon, const char *prefix, const char *name, const char *file,
 		struct err *err);
 /* Answers on the control socket from now on. */
