@@ -78,10 +78,10 @@ static void on_health(void *arg, struct health_check *check, enum health_state s
 	balancer_set_health(backend->app->balancer, backend->pool, backend->member,
 			    healthy ? POOL_HEALTHY : POOL_UNHEALTHY, now_ms());
 	arm_deadline(backend->app);
-	log_info(healthy ? "backend is healthy" : "backend is unhealthy",
-		 "pool=%s backend=%s reason=%s", conf_pool(backend)->name,
-		 conf_backend(backend)->name,
-		 log_quote(healthy ? "check succeeded" : status->last_error).text);
+	log_write(LOG_INFO, &backend->log, healthy ? "backend is healthy" : "backend is unhealthy",
+		  "pool=%s backend=%s reason=%s", conf_pool(backend)->name,
+		  conf_backend(backend)->name,
+		  log_quote(healthy ? "check succeeded" : status->last_error).text);
 }
 
 static void on_nexthop(void *arg, const struct nexthop *nexthop)
@@ -94,9 +94,9 @@ static void on_nexthop(void *arg, const struct nexthop *nexthop)
 
 	if (!nexthop->resolved) {
 		balancer_set_nexthop(app->balancer, backend->pool, backend->member, NULL);
-		log_warn("backend cannot be reached", "pool=%s backend=%s reason=%s",
-			 conf_pool(backend)->name, conf_backend(backend)->name,
-			 log_quote(nexthop->why).text);
+		log_write(LOG_WARN, &backend->log, "backend cannot be reached",
+			  "pool=%s backend=%s reason=%s", conf_pool(backend)->name,
+			  conf_backend(backend)->name, log_quote(nexthop->why).text);
 		return;
 	}
 	memcpy(hop.src_mac, nexthop->src_mac, sizeof(hop.src_mac));
@@ -106,12 +106,12 @@ static void on_nexthop(void *arg, const struct nexthop *nexthop)
 	balancer_set_source(app->balancer, &nexthop->source);
 	balancer_set_nexthop(app->balancer, backend->pool, backend->member, &hop);
 	if_indextoname(nexthop->ifindex, interface);
-	log_info("next hop",
-		 "pool=%s backend=%s interface=%s mac=%02x:%02x:%02x:%02x:%02x:%02x "
-		 "mtu=%u",
-		 conf_pool(backend)->name, conf_backend(backend)->name, interface,
-		 nexthop->dst_mac[0], nexthop->dst_mac[1], nexthop->dst_mac[2], nexthop->dst_mac[3],
-		 nexthop->dst_mac[4], nexthop->dst_mac[5], nexthop->mtu);
+	log_write(LOG_INFO, &backend->log, "next hop",
+		  "pool=%s backend=%s interface=%s mac=%02x:%02x:%02x:%02x:%02x:%02x "
+		  "mtu=%u",
+		  conf_pool(backend)->name, conf_backend(backend)->name, interface,
+		  nexthop->dst_mac[0], nexthop->dst_mac[1], nexthop->dst_mac[2],
+		  nexthop->dst_mac[3], nexthop->dst_mac[4], nexthop->dst_mac[5], nexthop->mtu);
 }
 
 static void on_new_backend(void *arg, uint32_t record)

@@ -4,6 +4,7 @@
 
 #include <uv.h>
 
+#include "base/log.h"
 #include "conf/conf.h"
 #include "engine/dp.h"
 #include "health/health.h"
@@ -18,6 +19,7 @@ struct app_backend {
 	size_t member;
 	struct health_check *check; /* NULL: the pool has no check */
 	struct nexthop_watch *nexthop;
+	struct log_limit log; /* a backend that flaps must not fill the log */
 };
 
 struct app {
