@@ -47,14 +47,6 @@ void engine_run(const struct engine *engine, const uint8_t *frame, size_t length
 	free(buffer);
 }
 
-static void say_frame(const uint8_t *frame, size_t length)
-{
-	static char text[2 * FRAME_MAX + 1];
-
-	frame_hex(frame, length, text);
-	print_error("frame: %s\n", text);
-}
-
 static bool is_equal(const struct engine_outcome *a, const struct engine_outcome *b)
 {
 	return memcmp(&a->result.trace, &b->result.trace, sizeof(a->result.trace)) == 0 &&
@@ -74,12 +66,12 @@ void engines_run(const char *name, const struct frame *frame, struct engine_outc
 		problem = expect_sane(engines[i].tables, frame->bytes, frame->length,
 				      &outcome->result, outcome->bytes);
 		if (problem) {
-			say_frame(frame->bytes, frame->length);
+			frame_say(frame->bytes, frame->length);
 			fail_msg("%s: %s: %s", name, engines[i].name, problem);
 		}
 		if (i == 0 || is_equal(ret, &other))
 			continue;
-		say_frame(frame->bytes, frame->length);
+		frame_say(frame->bytes, frame->length);
 		fail_msg("%s: the engines differ: verdicts %u and %u, why %u and %u", name,
 			 ret->result.trace.verdict, other.result.trace.verdict,
 			 ret->result.trace.why, other.result.trace.why);

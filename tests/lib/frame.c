@@ -14,6 +14,7 @@
 
 #include <assert.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/addr.h"
@@ -307,4 +308,29 @@ void frame_hex(const uint8_t *bytes, size_t length, char *text)
 		*text++ = digits[bytes[i] & 15];
 	}
 	*text = '\0';
+}
+
+void frame_say(const uint8_t *bytes, size_t length)
+{
+	static char text[2 * FRAME_MAX + 1];
+
+	frame_hex(bytes, length, text);
+	fprintf(stderr, "frame: %s\n", text);
+}
+
+void frame_put(uint8_t *at, size_t size, uint32_t value)
+{
+	for (size_t i = 0; i < size; i++)
+		at[i] = (uint8_t)(value >> 8 * (size - 1 - i));
+}
+
+/* xorshift64 */
+uint64_t frame_random(void)
+{
+	static uint64_t state = 0x9e3779b97f4a7c15ULL;
+
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return state;
 }

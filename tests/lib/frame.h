@@ -89,3 +89,10 @@ uint16_t frame_checksum(const void *data, size_t length, uint32_t sum);
 
 /* Hex without blanks into `text`, of 2 * length + 1 bytes. */
 void frame_hex(const uint8_t *bytes, size_t length, char *text);
+/* The frame in hex, on standard error. */
+void frame_say(const uint8_t *bytes, size_t length);
+
+/* Writes `size` bytes of `value` in network order. */
+void frame_put(uint8_t *at, size_t size, uint32_t value);
+/* To damage frames with: any number, the same ones in every run. */
+uint64_t frame_random(void);

@@ -325,12 +325,6 @@ static void parse(const char *text, struct addr *ret)
 		assert(!"an address that a row gave");
 }
 
-static void put(uint8_t *at, size_t size, uint32_t value)
-{
-	for (size_t i = 0; i < size; i++)
-		at[i] = (uint8_t)(value >> 8 * (size - 1 - i));
-}
-
 static uint16_t get16(const uint8_t *at)
 {
 	return (uint16_t)(at[0] << 8 | at[1]);
@@ -355,7 +349,7 @@ static void insert_options6(struct frame *frame, const uint8_t *options)
 	header[1] = 0;
 	memcpy(header + 2, options, 6);
 	ip[6] = IPPROTO_DSTOPTS;
-	put(ip + 4, 2, get16(ip + 4) + sizeof(header));
+	frame_put(ip + 4, 2, get16(ip + 4) + sizeof(header));
 	insert(frame, frame->ip + 40, header, sizeof(header));
 }
 
@@ -367,11 +361,11 @@ static void apply_shape(const struct tunnel_row *row, struct frame *frame)
 	if (row->outer_tos && ip[0] >> 4 == 4)
 		ip[1] = row->outer_tos;
 	else if (row->outer_tos)
-		put(ip, 2, 0x6000U | (uint32_t)row->outer_tos << 4 | (ip[1] & 0xfU));
+		frame_put(ip, 2, 0x6000U | (uint32_t)row->outer_tos << 4 | (ip[1] & 0xfU));
 	switch (row->shape) {
 	case TUNNEL_OPTIONS4:
 		ip[0] = 0x46;
-		put(ip + 2, 2, get16(ip + 2) + 4U);
+		frame_put(ip + 2, 2, get16(ip + 2) + 4U);
 		insert(frame, frame->ip + 20, "\1\1\1\0", 4);
 		break;
 	case TUNNEL_LIMIT6: insert_options6(frame, limit); break;
@@ -401,7 +395,8 @@ void tunnel_build(const struct tunnel_row *row, struct frame *inner, struct fram
 	for (size_t i = 0; i < 2 && row->lies[i].in; i++) {
 		size_t at = row->lies[i].in == TUNNEL_OUTER ? arrived->ip : arrived->l4;
 
-		put(arrived->bytes + at + row->lies[i].at, row->lies[i].size, row->lies[i].value);
+		frame_put(arrived->bytes + at + row->lies[i].at, row->lies[i].size,
+			  row->lies[i].value);
 	}
 	memset(arrived->bytes + arrived->length, 0x5a, row->padding);
 	arrived->length += row->padding;

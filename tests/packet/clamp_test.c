@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The SYN-ACKs that leave a backend: found natively (clamp.h) and changed by the tc program in the
- * kernel, with the checksum right again.
+ * agents_kernel, with the checksum right again.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,53 +13,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../lib/frame.h"
+#include "../lib/agents.h"
+#include "../lib/tunnels.h"
 #include "engine/agent_dp.h"
 
-#define VIP4 "198.51.100.10"
-#define VIP6 "2001:db8:10::10"
+enum { FRAMES_DAMAGED = 20000 };
 
-static const char *const vips[] = {VIP4, VIP6};
-
-enum { PATH_MTU = 1500, FRAMES_DAMAGED = 20000, ACTION_NONE = 0xffff };
-
-static struct addr vip_list[sizeof(vips) / sizeof(vips[0])];
-static struct agent_dp *kernel; /* NULL: not root */
-
-static int env_vip(const struct pkt_addr *addr)
-{
-	for (size_t i = 0; i < sizeof(vips) / sizeof(vips[0]); i++) {
-		if (memcmp(vip_list[i].bytes, addr->bytes, sizeof(addr->bytes)) == 0)
-			return addr_is4(&vip_list[i]) ? 4 : 6;
-	}
-	return 0;
-}
-
+#define env_vip agents_vip
 #include "dp/clamp.h"
-
-static void put(uint8_t *at, size_t size, uint32_t value)
-{
-	for (size_t i = 0; i < size; i++)
-		at[i] = (uint8_t)(value >> 8 * (size - 1 - i));
-}
-
-static void say_frame(const uint8_t *frame, size_t length)
-{
-	static char text[2 * FRAME_MAX + 1];
-
-	frame_hex(frame, length, text);
-	print_error("frame: %s\n", text);
-}
-
-static uint64_t random_next(void)
-{
-	static uint64_t state = 0x9e3779b97f4a7c15ULL;
-
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state;
-}
 
 struct clamp_row {
 	const char *name;
@@ -76,36 +37,44 @@ enum { NOT_OURS = -1, SYN_ACK = FRAME_SYN | FRAME_ACK };
 
 /* Path MTU 1500, some balancers IPv6: 1500 - 40 - 20 - 20 and 1500 - 40 - 40 - 20. */
 static const struct clamp_row clamp_rows[] = {
-	{"as Linux sends it", VIP4, SYN_ACK, 12, "\2\4\5\xb4\1\1\4\2\1\3\3\7", AGENT_CLAMP_CLAMPED,
-	 1420, 2},
-	{"IPv6", VIP6, SYN_ACK, 12, "\2\4\5\xa0\1\1\4\2\1\3\3\7", AGENT_CLAMP_CLAMPED, 1400, 2},
-	{"at an odd offset", VIP4, SYN_ACK, 8, "\1\2\4\5\xb4\1\1\0", AGENT_CLAMP_CLAMPED, 1420, 3},
-	{"at an odd offset, IPv6", VIP6, SYN_ACK, 8, "\1\2\4\xff\xff\1\1\0", AGENT_CLAMP_CLAMPED,
-	 1400, 3},
-	{"last of all", VIP4, SYN_ACK, 40,
+	{"as Linux sends it", TUNNEL_VIP4, SYN_ACK, 12, "\2\4\5\xb4\1\1\4\2\1\3\3\7",
+	 AGENT_CLAMP_CLAMPED, 1420, 2},
+	{"IPv6", TUNNEL_VIP6, SYN_ACK, 12, "\2\4\5\xa0\1\1\4\2\1\3\3\7", AGENT_CLAMP_CLAMPED, 1400,
+	 2},
+	{"at an odd offset", TUNNEL_VIP4, SYN_ACK, 8, "\1\2\4\5\xb4\1\1\0", AGENT_CLAMP_CLAMPED,
+	 1420, 3},
+	{"at an odd offset, IPv6", TUNNEL_VIP6, SYN_ACK, 8, "\1\2\4\xff\xff\1\1\0",
+	 AGENT_CLAMP_CLAMPED, 1400, 3},
+	{"last of all", TUNNEL_VIP4, SYN_ACK, 40,
 	 "\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\2\4\5\xb4",
 	 AGENT_CLAMP_CLAMPED, 1420, 38},
-	{"after a long option", VIP4, SYN_ACK, 16, "\x08\x0a\1\2\3\4\5\6\7\x08\2\4\5\xb4\0\0",
-	 AGENT_CLAMP_CLAMPED, 1420, 12},
-	{"one more than fits", VIP4, SYN_ACK, 4, "\2\4\x05\x8d", AGENT_CLAMP_CLAMPED, 1420, 2},
-	{"just fits", VIP4, SYN_ACK, 4, "\2\4\x05\x8c", AGENT_CLAMP_FITTING, 0, 0},
-	{"small", VIP6, SYN_ACK, 4, "\2\4\2\x18", AGENT_CLAMP_FITTING, 0, 0},
-	{"with ECN's flag", VIP4, SYN_ACK | 0x40, 4, "\2\4\5\xb4", AGENT_CLAMP_CLAMPED, 1420, 2},
-	{"no options", VIP4, SYN_ACK, 0, "", AGENT_CLAMP_ABSENT, 0, 0},
-	{"options without it", VIP4, SYN_ACK, 4, "\1\3\3\7", AGENT_CLAMP_ABSENT, 0, 0},
-	{"behind the list's end", VIP4, SYN_ACK, 8, "\1\0\1\1\2\4\5\xb4", AGENT_CLAMP_ABSENT, 0, 0},
-	{"an option of length 0", VIP4, SYN_ACK, 8, "\x09\0\1\1\2\4\5\xb4", AGENT_CLAMP_UNREADABLE,
+	{"after a long option", TUNNEL_VIP4, SYN_ACK, 16,
+	 "\x08\x0a\1\2\3\4\5\6\7\x08\2\4\5\xb4\0\0", AGENT_CLAMP_CLAMPED, 1420, 12},
+	{"one more than fits", TUNNEL_VIP4, SYN_ACK, 4, "\2\4\x05\x8d", AGENT_CLAMP_CLAMPED, 1420,
+	 2},
+	{"just fits", TUNNEL_VIP4, SYN_ACK, 4, "\2\4\x05\x8c", AGENT_CLAMP_FITTING, 0, 0},
+	{"small", TUNNEL_VIP6, SYN_ACK, 4, "\2\4\2\x18", AGENT_CLAMP_FITTING, 0, 0},
+	{"with ECN's flag", TUNNEL_VIP4, SYN_ACK | 0x40, 4, "\2\4\5\xb4", AGENT_CLAMP_CLAMPED, 1420,
+	 2},
+	{"no options", TUNNEL_VIP4, SYN_ACK, 0, "", AGENT_CLAMP_ABSENT, 0, 0},
+	{"options without it", TUNNEL_VIP4, SYN_ACK, 4, "\1\3\3\7", AGENT_CLAMP_ABSENT, 0, 0},
+	{"behind the list's end", TUNNEL_VIP4, SYN_ACK, 8, "\1\0\1\1\2\4\5\xb4", AGENT_CLAMP_ABSENT,
 	 0, 0},
-	{"an option of length 1", VIP4, SYN_ACK, 8, "\x09\1\1\1\2\4\5\xb4", AGENT_CLAMP_UNREADABLE,
-	 0, 0},
-	{"an option beyond the header", VIP4, SYN_ACK, 4, "\1\1\x09\3", AGENT_CLAMP_UNREADABLE, 0,
+	{"an option of length 0", TUNNEL_VIP4, SYN_ACK, 8, "\x09\0\1\1\2\4\5\xb4",
+	 AGENT_CLAMP_UNREADABLE, 0, 0},
+	{"an option of length 1", TUNNEL_VIP4, SYN_ACK, 8, "\x09\1\1\1\2\4\5\xb4",
+	 AGENT_CLAMP_UNREADABLE, 0, 0},
+	{"an option beyond the header", TUNNEL_VIP4, SYN_ACK, 4, "\1\1\x09\3",
+	 AGENT_CLAMP_UNREADABLE, 0, 0},
+	{"a kind without a length", TUNNEL_VIP4, SYN_ACK, 4, "\1\1\1\2", AGENT_CLAMP_UNREADABLE, 0,
 	 0},
-	{"a kind without a length", VIP4, SYN_ACK, 4, "\1\1\1\2", AGENT_CLAMP_UNREADABLE, 0, 0},
-	{"cut by the header's end", VIP4, SYN_ACK, 4, "\1\2\4\5", AGENT_CLAMP_UNREADABLE, 0, 0},
-	{"of another length", VIP4, SYN_ACK, 8, "\2\5\5\xb4\1\1\1\1", AGENT_CLAMP_UNREADABLE, 0, 0},
-	{"a SYN", VIP4, FRAME_SYN, 4, "\2\4\5\xb4", NOT_OURS, 0, 0},
-	{"an ACK", VIP4, FRAME_ACK, 4, "\2\4\5\xb4", NOT_OURS, 0, 0},
-	{"a SYN-ACK-RST", VIP4, SYN_ACK | FRAME_RST, 4, "\2\4\5\xb4", NOT_OURS, 0, 0},
+	{"cut by the header's end", TUNNEL_VIP4, SYN_ACK, 4, "\1\2\4\5", AGENT_CLAMP_UNREADABLE, 0,
+	 0},
+	{"of another length", TUNNEL_VIP4, SYN_ACK, 8, "\2\5\5\xb4\1\1\1\1", AGENT_CLAMP_UNREADABLE,
+	 0, 0},
+	{"a SYN", TUNNEL_VIP4, FRAME_SYN, 4, "\2\4\5\xb4", NOT_OURS, 0, 0},
+	{"an ACK", TUNNEL_VIP4, FRAME_ACK, 4, "\2\4\5\xb4", NOT_OURS, 0, 0},
+	{"a SYN-ACK-RST", TUNNEL_VIP4, SYN_ACK | FRAME_RST, 4, "\2\4\5\xb4", NOT_OURS, 0, 0},
 	{"another source", "198.51.100.11", SYN_ACK, 4, "\2\4\5\xb4", NOT_OURS, 0, 0},
 	{"another source, IPv6", "2001:db8:10::11", SYN_ACK, 4, "\2\4\5\xa0", NOT_OURS, 0, 0},
 };
@@ -131,14 +100,14 @@ static void build_syn_ack(const struct clamp_row *row, struct frame *ret)
 
 	frame_build(&spec, ret);
 	memcpy(ret->bytes + ret->l4 + 20, row->options, row->size);
-	put(ret->bytes + ret->l4 + 16, 2, 0);
-	put(ret->bytes + ret->l4 + 16, 2, tcp_checksum(ret->bytes, ret->length));
+	frame_put(ret->bytes + ret->l4 + 16, 2, 0);
+	frame_put(ret->bytes + ret->l4 + 16, 2, tcp_checksum(ret->bytes, ret->length));
 }
 
 /* What the tc program does with clamp.h, over plain memory of the frame's length. */
 static int find_native(const uint8_t *frame, size_t length, struct clamp *clamp)
 {
-	struct agent_limits limits = agent_dp_limits(PATH_MTU, 40);
+	struct agent_limits limits = agents_limits();
 	uint8_t *copy = malloc(length + 2);
 	struct pkt_cursor cursor = {copy + 2, copy + 2 + length};
 	int found = NOT_OURS;
@@ -161,16 +130,16 @@ static int find_native(const uint8_t *frame, size_t length, struct clamp *clamp)
 static int clamp_in_kernel(uint8_t *frame, size_t length)
 {
 	static struct abi_count before[AGENT_CLAMP_COUNT];
-	uint32_t action = ACTION_NONE;
+	uint32_t action = AGENTS_ACTION_NONE;
 	size_t after = length;
 	int found = NOT_OURS;
 
-	assert_int_equal(agent_dp_run(kernel, AGENT_DP_CLAMP, frame, &after, FRAME_MAX, &action),
-			 0);
+	assert_int_equal(
+		agent_dp_run(agents_kernel, AGENT_DP_CLAMP, frame, &after, FRAME_MAX, &action), 0);
 	assert_int_equal(after, length);
 	assert_int_equal((int32_t)action, -1); /* filters after it have their say */
 	for (int i = 0; i < AGENT_CLAMP_COUNT; i++) {
-		struct abi_count now = agent_dp_clamp_count(kernel, (enum agent_clamp)i);
+		struct abi_count now = agent_dp_clamp_count(agents_kernel, (enum agent_clamp)i);
 
 		if (now.packets != before[i].packets) {
 			assert_int_equal(found, NOT_OURS);
@@ -200,16 +169,17 @@ static void test_clamp(void **state)
 		if (row->mss) {
 			assert_int_equal(clamp.limit, row->mss);
 			assert_int_equal(clamp_mss_at(&clamp), frame.l4 + 20 + row->mss_at);
-			put(want.bytes + frame.l4 + 20 + row->mss_at, 2, row->mss);
-			put(want.bytes + frame.l4 + 16, 2, 0);
-			put(want.bytes + frame.l4 + 16, 2, tcp_checksum(want.bytes, want.length));
+			frame_put(want.bytes + frame.l4 + 20 + row->mss_at, 2, row->mss);
+			frame_put(want.bytes + frame.l4 + 16, 2, 0);
+			frame_put(want.bytes + frame.l4 + 16, 2,
+				  tcp_checksum(want.bytes, want.length));
 		}
-		if (!kernel)
+		if (!agents_kernel)
 			continue;
 		assert_int_equal(clamp_in_kernel(frame.bytes, frame.length), row->found);
 		if (memcmp(frame.bytes, want.bytes, want.length) != 0) {
-			say_frame(frame.bytes, frame.length);
-			say_frame(want.bytes, want.length);
+			frame_say(frame.bytes, frame.length);
+			frame_say(want.bytes, want.length);
 			fail_msg("%s: the first is what came, the second what should", row->name);
 		}
 	}
@@ -224,24 +194,24 @@ static void test_clamp_damage(void **state)
 	(void)state;
 	for (int i = 0; i < FRAMES_DAMAGED; i++) {
 		const struct clamp_row *row =
-			&clamp_rows[random_next() % (sizeof(clamp_rows) / sizeof(clamp_rows[0]))];
+			&clamp_rows[frame_random() % (sizeof(clamp_rows) / sizeof(clamp_rows[0]))];
 		int found;
 
 		build_syn_ack(row, &frame);
-		for (uint64_t left = random_next() % 3; left; left--)
-			frame.bytes[random_next() % frame.length] ^= (uint8_t)random_next();
-		if (random_next() % 2)
-			frame.length = FRAME_ETH + 1 + random_next() % (frame.length - FRAME_ETH);
+		for (uint64_t left = frame_random() % 3; left; left--)
+			frame.bytes[frame_random() % frame.length] ^= (uint8_t)frame_random();
+		if (frame_random() % 2)
+			frame.length = FRAME_ETH + 1 + frame_random() % (frame.length - FRAME_ETH);
 		found = find_native(frame.bytes, frame.length, &clamp);
 		/* The kernel makes no skb with less than an IP header. */
-		if (!kernel || frame.length < FRAME_ETH + 40)
+		if (!agents_kernel || frame.length < FRAME_ETH + 40)
 			continue;
 		before = frame;
 		assert_int_equal(clamp_in_kernel(frame.bytes, frame.length), found);
 		if (found == AGENT_CLAMP_CLAMPED) {
 			memcpy(before.bytes + clamp.checksum_at, frame.bytes + clamp.checksum_at,
 			       2);
-			put(before.bytes + clamp_mss_at(&clamp), 2, clamp.limit);
+			frame_put(before.bytes + clamp_mss_at(&clamp), 2, clamp.limit);
 		}
 		assert_memory_equal(frame.bytes, before.bytes, frame.length);
 	}
@@ -271,53 +241,14 @@ static void test_limits(void **state)
 	assert_int_equal(agent_dp_overhead(list, 2), 40);
 }
 
-/* Without the kernel's engine this says so, and the rest ran natively. */
-static void test_kernel_ran(void **state)
-{
-	(void)state;
-	if (!kernel) {
-		print_message("no BPF_PROG_TEST_RUN: needs root\n");
-		skip();
-	}
-}
-
-static int open_kernel(void **state)
-{
-	struct agent_dp_options options = {
-		.vips = vip_list,
-		.vip_count = sizeof(vips) / sizeof(vips[0]),
-		.limits = agent_dp_limits(PATH_MTU, 40),
-	};
-	struct err err;
-
-	(void)state;
-	for (size_t i = 0; i < options.vip_count; i++) {
-		if (addr_parse(vips[i], &vip_list[i]))
-			return -1;
-	}
-	if (geteuid() == 0 && agent_dp_open(&options, &kernel, &err) != 0) {
-		print_error("%s\n", err.text);
-		return -1;
-	}
-	return 0;
-}
-
-static int close_kernel(void **state)
-{
-	(void)state;
-	if (kernel)
-		agent_dp_close(kernel);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kernel_ran),
+		cmocka_unit_test(agents_test_kernel_ran),
 		cmocka_unit_test(test_clamp),
 		cmocka_unit_test(test_clamp_damage),
 		cmocka_unit_test(test_limits),
 	};
 
-	return cmocka_run_group_tests(tests, open_kernel, close_kernel);
+	return cmocka_run_group_tests(tests, agents_open, agents_close);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What comes in at an agent: one table of frames, run natively and in the kernel, with equal
+ * What comes in at an agent: one table of frames, run natively and in the agents_kernel, with equal
  * verdict and bytes. What a good frame must become is made by the builder of frame.h, which shares
  * no code with what is tested.
  */
@@ -17,43 +17,17 @@
 
 #include <linux/bpf.h>
 
+#include "../lib/agents.h"
 #include "../lib/tunnels.h"
 #include "engine/agent_dp.h"
 
 #define MAPPED_VIP4 "\0\0\0\0\0\0\0\0\0\0\xff\xff\xc6\x33\x64\x0a"
 
-static const char *const vips[] = {TUNNEL_VIP4, TUNNEL_VIP6};
-
-enum { PATH_MTU = 1500, FRAMES_DAMAGED = 20000, ACTION_NONE = 0xffff };
-
-static struct prefix balancer_list[TUNNEL_BALANCERS];
-static struct addr vip_list[sizeof(vips) / sizeof(vips[0])];
-static struct agent_dp *kernel; /* NULL: not root */
+enum { FRAMES_DAMAGED = 20000 };
 
 /* --- the native world --- */
 
 static uint64_t native_counts[AGENT_VERDICT_COUNT];
-
-static int env_vip(const struct pkt_addr *addr)
-{
-	for (size_t i = 0; i < sizeof(vips) / sizeof(vips[0]); i++) {
-		if (memcmp(vip_list[i].bytes, addr->bytes, sizeof(addr->bytes)) == 0)
-			return addr_is4(&vip_list[i]) ? 4 : 6;
-	}
-	return 0;
-}
-
-static int env_balancer(const struct pkt_addr *addr)
-{
-	struct addr given;
-
-	memcpy(given.bytes, addr->bytes, sizeof(given.bytes));
-	for (size_t i = 0; i < TUNNEL_BALANCERS; i++) {
-		if (prefix_has(&balancer_list[i], &given))
-			return addr_is4(&balancer_list[i].addr) ? 4 : 6;
-	}
-	return 0;
-}
 
 struct pkt;
 static void env_count(const struct pkt *pkt, uint32_t verdict)
@@ -62,6 +36,8 @@ static void env_count(const struct pkt *pkt, uint32_t verdict)
 	native_counts[verdict]++;
 }
 
+#define env_vip      agents_vip
+#define env_balancer agents_balancer
 #include "dp/decap.h"
 
 static const uint32_t actions[] = {
@@ -101,16 +77,16 @@ static void run_native(const uint8_t *frame, size_t length, struct outcome *ret)
 static void run_kernel(const uint8_t *frame, size_t length, struct outcome *ret)
 {
 	static struct abi_count before[AGENT_VERDICT_COUNT];
-	uint32_t action = ACTION_NONE;
+	uint32_t action = AGENTS_ACTION_NONE;
 	int counted = 0;
 
 	memcpy(ret->bytes, frame, length);
 	ret->length = length;
-	assert_int_equal(
-		agent_dp_run(kernel, AGENT_DP_DECAP, ret->bytes, &ret->length, FRAME_MAX, &action),
-		0);
+	assert_int_equal(agent_dp_run(agents_kernel, AGENT_DP_DECAP, ret->bytes, &ret->length,
+				      FRAME_MAX, &action),
+			 0);
 	for (int i = 0; i < AGENT_VERDICT_COUNT; i++) {
-		struct abi_count now = agent_dp_verdict_count(kernel, (enum agent_verdict)i);
+		struct abi_count now = agent_dp_verdict_count(agents_kernel, (enum agent_verdict)i);
 
 		if (now.packets == before[i].packets)
 			continue;
@@ -124,14 +100,6 @@ static void run_kernel(const uint8_t *frame, size_t length, struct outcome *ret)
 	assert_int_equal(action, actions[ret->verdict]);
 }
 
-static void say_frame(const uint8_t *frame, size_t length)
-{
-	static char text[2 * FRAME_MAX + 1];
-
-	frame_hex(frame, length, text);
-	print_error("frame: %s\n", text);
-}
-
 /* Runs the frame in both worlds. An unchanged frame is demanded of all that is not taken out. */
 static void run_both(const char *name, const uint8_t *frame, size_t length, struct outcome *ret)
 {
@@ -140,29 +108,23 @@ static void run_both(const char *name, const uint8_t *frame, size_t length, stru
 	run_native(frame, length, ret);
 	if (actions[ret->verdict] != XDP_PASS || ret->verdict != AGENT_DECAPSULATED) {
 		if (ret->length != length || memcmp(ret->bytes, frame, length) != 0) {
-			say_frame(frame, length);
+			frame_say(frame, length);
 			fail_msg("%s: changed, though its verdict is %s", name,
 				 names[ret->verdict]);
 		}
 	}
-	if (!kernel || length < FRAME_ETH)
+	if (!agents_kernel || length < FRAME_ETH)
 		return;
 	run_kernel(frame, length, &other);
 	if (other.verdict == ret->verdict && other.length == ret->length &&
 	    memcmp(other.bytes, ret->bytes, ret->length) == 0)
 		return;
-	say_frame(frame, length);
+	frame_say(frame, length);
 	fail_msg("%s: native %s %zu bytes, kernel %s %zu bytes, or bytes differ", name,
 		 names[ret->verdict], ret->length, names[other.verdict], other.length);
 }
 
 /* --- the table --- */
-
-static void put(uint8_t *at, size_t size, uint32_t value)
-{
-	for (size_t i = 0; i < size; i++)
-		at[i] = (uint8_t)(value >> 8 * (size - 1 - i));
-}
 
 /* What a frame that is taken out must be: the link header with the inner packet's type, then the
  * bytes behind the outer header, with ToS as the row says. */
@@ -203,7 +165,7 @@ static void test_table(void **state)
 		tunnel_build(&tunnel_rows[i], &inner, &arrived);
 		run_both(tunnel_rows[i].name, arrived.bytes, arrived.length, &outcome);
 		if (outcome.verdict != (int)tunnel_rows[i].verdict) {
-			say_frame(arrived.bytes, arrived.length);
+			frame_say(arrived.bytes, arrived.length);
 			fail_msg("%s: %s, should be %s", tunnel_rows[i].name,
 				 names[outcome.verdict], names[tunnel_rows[i].verdict]);
 		}
@@ -232,16 +194,6 @@ static void test_every_length(void **state)
 	}
 }
 
-static uint64_t random_next(void)
-{
-	static uint64_t state = 0x9e3779b97f4a7c15ULL;
-
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state;
-}
-
 /* Damaged frames: both worlds agree on each, and none is read past its end. */
 static void test_damage(void **state)
 {
@@ -250,16 +202,16 @@ static void test_damage(void **state)
 
 	(void)state;
 	for (int i = 0; i < FRAMES_DAMAGED; i++) {
-		const struct tunnel_row *row = &tunnel_rows[random_next() % (tunnel_row_count)];
+		const struct tunnel_row *row = &tunnel_rows[frame_random() % (tunnel_row_count)];
 
 		if (row->inner.payload > 1000)
 			continue;
 		tunnel_build(row, &inner, &arrived);
-		for (uint64_t left = 1 + random_next() % 4; left; left--) {
-			size_t at = random_next() % 110;
+		for (uint64_t left = 1 + frame_random() % 4; left; left--) {
+			size_t at = frame_random() % 110;
 
 			if (at < arrived.length)
-				arrived.bytes[at] ^= (uint8_t)(1U << random_next() % 8);
+				arrived.bytes[at] ^= (uint8_t)(1U << frame_random() % 8);
 		}
 		run_both(row->name, arrived.bytes, arrived.length, &outcome);
 	}
@@ -286,9 +238,9 @@ static void test_arp(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint8_t frame[60] = "\xff\xff\xff\xff\xff\xff\x02\0\0\0\0\1\x08\x06\0\1";
 
-		put(frame + 16, 2, cases[i].protocol);
-		put(frame + 18, 2, cases[i].lengths);
-		put(frame + 20, 2, cases[i].operation);
+		frame_put(frame + 16, 2, cases[i].protocol);
+		frame_put(frame + 18, 2, cases[i].lengths);
+		frame_put(frame + 20, 2, cases[i].operation);
 		memcpy(frame + 28, "\xc6\x33\x64\x0a", 4); /* a VIP as the sender is no matter */
 		memcpy(frame + 38, cases[i].target, 4);
 		run_both("ARP", frame, sizeof(frame), &outcome);
@@ -360,55 +312,10 @@ static void test_mapped_addresses(void **state)
 	assert_int_equal(outcome.verdict, AGENT_BAD_SOURCE);
 }
 
-/* Without the kernel's engine this says so, and the rest ran natively. */
-static void test_kernel_ran(void **state)
-{
-	(void)state;
-	if (!kernel) {
-		print_message("no BPF_PROG_TEST_RUN: needs root\n");
-		skip();
-	}
-}
-
-static int open_kernel(void **state)
-{
-	struct agent_dp_options options = {
-		.vips = vip_list,
-		.vip_count = sizeof(vips) / sizeof(vips[0]),
-		.balancers = balancer_list,
-		.balancer_count = TUNNEL_BALANCERS,
-		.limits = agent_dp_limits(PATH_MTU, 40),
-	};
-	struct err err;
-
-	(void)state;
-	for (size_t i = 0; i < options.vip_count; i++) {
-		if (addr_parse(vips[i], &vip_list[i]))
-			return -1;
-	}
-	for (size_t i = 0; i < options.balancer_count; i++) {
-		if (prefix_parse(tunnel_balancers[i], &balancer_list[i]))
-			return -1;
-	}
-	if (geteuid() == 0 && agent_dp_open(&options, &kernel, &err) != 0) {
-		print_error("%s\n", err.text);
-		return -1;
-	}
-	return 0;
-}
-
-static int close_kernel(void **state)
-{
-	(void)state;
-	if (kernel)
-		agent_dp_close(kernel);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kernel_ran),
+		cmocka_unit_test(agents_test_kernel_ran),
 		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_every_length),
 		cmocka_unit_test(test_damage),
@@ -417,5 +324,5 @@ int main(void)
 		cmocka_unit_test(test_mapped_addresses),
 	};
 
-	return cmocka_run_group_tests(tests, open_kernel, close_kernel);
+	return cmocka_run_group_tests(tests, agents_open, agents_close);
 }

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The world that tests of the agent's programs play in: the VIPs and balancers of tunnels.h. The
+ * programs in the kernel where the test is root, and what a native run asks of its world (the test
+ * defines env_vip and env_balancer as these before it includes dp/decap.h or dp/clamp.h).
+ */
+#pragma once
+
+#include "engine/agent_dp.h"
+#include "pkt/addr.h"
+
+enum { AGENTS_ACTION_NONE = 0xffff }; /* no program gives it */
+
+extern struct agent_dp *agents_kernel; /* NULL: not root */
+
+/* What SYN-ACKs are clamped to: a path of 1500 bytes, with balancers of both families. */
+struct agent_limits agents_limits(void);
+int agents_vip(const struct pkt_addr *addr);
+int agents_balancer(const struct pkt_addr *addr);
+
+/* cmocka's group set-up and tear-down. */
+int agents_open(void **state);
+int agents_close(void **state);
+/* A test that says so, as a skip, where the programs in the kernel are missing. */
+void agents_test_kernel_ran(void **state);
