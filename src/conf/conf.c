@@ -156,8 +156,8 @@ static const char *default_name(struct arena *arena)
 /* --- parsing --- */
 
 /* Adds what is wrong to `errors`; `root` is filled as far as it was right. */
-static void parse(const char *text, size_t length, enum conf_file file, struct arena *arena,
-		  void *root, struct err_list *errors)
+static void fill(const char *text, size_t length, enum conf_file file, struct arena *arena,
+		 void *root, struct err_list *errors)
 {
 	yaml_document_t document;
 	struct reader reader = {
@@ -175,19 +175,32 @@ static void parse(const char *text, size_t length, enum conf_file file, struct a
 	yaml_document_delete(&document);
 }
 
-int conf_parse(const char *text, size_t length, struct conf **ret, struct err_list *errors)
+/* The file's struct, of `size` bytes in the arena; NULL: there are errors, and no arena. */
+static void *parse(const char *text, size_t length, enum conf_file file, size_t size,
+		   struct arena **ret_arena, struct err_list *errors)
 {
 	struct arena *arena = arena_new();
-	struct conf *conf = arena_alloc(arena, sizeof(*conf));
+	void *root = arena_alloc(arena, size);
 	size_t before = errors->count + errors->dropped;
 
-	conf->arena = arena;
-	parse(text, length, CONF_FILE_NODE, arena, conf, errors);
+	fill(text, length, file, arena, root, errors);
 	if (errors->count + errors->dropped > before) {
 		err_list_sort(errors);
 		arena_free(arena);
-		return -EINVAL;
+		return NULL;
 	}
+	*ret_arena = arena;
+	return root;
+}
+
+int conf_parse(const char *text, size_t length, struct conf **ret, struct err_list *errors)
+{
+	struct arena *arena;
+	struct conf *conf = parse(text, length, CONF_FILE_NODE, sizeof(*conf), &arena, errors);
+
+	if (!conf)
+		return -EINVAL;
+	conf->arena = arena;
 	if (!conf->node.name)
 		conf->node.name = default_name(arena);
 	*ret = conf;
@@ -197,17 +210,13 @@ int conf_parse(const char *text, size_t length, struct conf **ret, struct err_li
 int conf_agent_parse(const char *text, size_t length, struct conf_agent **ret,
 		     struct err_list *errors)
 {
-	struct arena *arena = arena_new();
-	struct conf_agent *agent = arena_alloc(arena, sizeof(*agent));
-	size_t before = errors->count + errors->dropped;
+	struct arena *arena;
+	struct conf_agent *agent =
+		parse(text, length, CONF_FILE_AGENT, sizeof(*agent), &arena, errors);
 
-	agent->arena = arena;
-	parse(text, length, CONF_FILE_AGENT, arena, agent, errors);
-	if (errors->count + errors->dropped > before) {
-		err_list_sort(errors);
-		arena_free(arena);
+	if (!agent)
 		return -EINVAL;
-	}
+	agent->arena = arena;
 	if (!agent->name)
 		agent->name = default_name(arena);
 	*ret = agent;
@@ -240,16 +249,24 @@ bool conf_is_agent(const char *text, size_t length)
 	return found;
 }
 
-int conf_load(const char *path, struct conf **ret, struct err_list *errors)
+/* conf_read, whose error goes to the list. */
+static int read_listed(const char *path, char **ret, size_t *ret_length, struct err_list *errors)
 {
 	struct err err;
-	char *text;
-	size_t length;
-	int code = conf_read(path, &text, &length, &err);
+	int code = conf_read(path, ret, ret_length, &err);
 
 	if (code)
 		err_list_add(errors, 0, 0, "%s", err.text);
-	else
+	return code;
+}
+
+int conf_load(const char *path, struct conf **ret, struct err_list *errors)
+{
+	char *text;
+	size_t length;
+	int code = read_listed(path, &text, &length, errors);
+
+	if (!code)
 		code = conf_parse(text, length, ret, errors);
 	free(text);
 	return code;
@@ -257,14 +274,11 @@ int conf_load(const char *path, struct conf **ret, struct err_list *errors)
 
 int conf_agent_load(const char *path, struct conf_agent **ret, struct err_list *errors)
 {
-	struct err err;
 	char *text;
 	size_t length;
-	int code = conf_read(path, &text, &length, &err);
+	int code = read_listed(path, &text, &length, errors);
 
-	if (code)
-		err_list_add(errors, 0, 0, "%s", err.text);
-	else
+	if (!code)
 		code = conf_agent_parse(text, length, ret, errors);
 	free(text);
 	return code;
