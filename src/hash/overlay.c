@@ -31,7 +31,7 @@
 
 #include "hash/maglev.h"
 
-enum { STEPS = 24, RINGS = 8, BATCH = 256 };
+enum { STEPS = 24, RINGS = 8 };
 
 #define PENDING (HASH_NOBODY - 1) /* what a walk finds that finds nobody */
 
@@ -57,7 +57,6 @@ struct overlay {
 	uint32_t members;
 	uint32_t places; /* slots that have an owner */
 	uint32_t factor;
-	uint64_t reciprocal; /* 2^64 / places, rounded up */
 	uint32_t *run;       /* by member: its first place */
 	uint32_t *length;    /* by member: its places */
 	uint32_t *slot;      /* by place */
@@ -78,8 +77,6 @@ struct state {
 	uint32_t serving; /* usable members that own slots */
 	uint32_t only;    /* one of them */
 	uint32_t rings;   /* a bit for each ring that has to answer a slot */
-	uint32_t batched; /* places of `batch` */
-	uint32_t batch[BATCH];
 	uint64_t pending[MAGLEV_SIZE_MAX / 64 + 1]; /* a bit for each such slot */
 };
 
@@ -91,48 +88,22 @@ static uint64_t mix(uint64_t value)
 	return value ^ value >> 31;
 }
 
-/* value % places by a multiplication; exact while value * places is below 2^64. */
-static uint32_t remainder_of(const struct overlay *overlay, uint64_t value)
+/* The first candidate of a place that is usable and not the owner itself, or PENDING. */
+static uint32_t walk(const struct overlay *overlay, const bool *usable, uint32_t place)
 {
-	uint64_t quotient = (uint64_t)((unsigned __int128)value * overlay->reciprocal >> 64);
+	uint32_t owner = overlay->owner[place];
+	uint64_t at = place;
 
-	return (uint32_t)(value - quotient * overlay->places);
-}
-
-/*
- * For each place the first candidate that is usable and not the owner itself, or PENDING. All of
- * them step together: one at a time, each would end with a mispredicted branch, which costs as
- * much as the walk.
- */
-static void walk(const struct overlay *overlay, const bool *usable, const uint32_t *places,
-		 uint32_t count, uint32_t *found)
-{
-	uint32_t steps = overlay->places > 1 ? STEPS : 0;
-	uint32_t at[BATCH], which[BATCH];
-
-	for (uint32_t i = 0; i < count; i++) {
-		at[i] = places[i];
-		which[i] = i;
-	}
 	/* Adding another number at each step leaves no place that leads to itself for ever. */
-	for (uint32_t step = 1; step <= steps && count > 0; step++) {
-		uint32_t left = 0;
+	for (uint32_t step = 1; step <= STEPS; step++) {
+		uint32_t member;
 
-		for (uint32_t i = 0; i < count; i++) {
-			uint32_t it = which[i];
-			uint32_t next =
-				remainder_of(overlay, (uint64_t)at[i] * overlay->factor + step);
-			uint32_t member = overlay->owner[next];
-
-			found[it] = member;
-			at[left] = next;
-			which[left] = it;
-			left += (member == overlay->owner[places[it]]) | !usable[member];
-		}
-		count = left;
+		at = (at * overlay->factor + step) % overlay->places;
+		member = overlay->owner[at];
+		if (member != owner && usable[member])
+			return member;
 	}
-	for (uint32_t i = 0; i < count; i++)
-		found[which[i]] = PENDING;
+	return PENDING;
 }
 
 static uint32_t ring_of(uint32_t slot)
@@ -198,34 +169,21 @@ static void ask_ring(const struct state *state, uint32_t ring)
 	}
 }
 
-static void answer_batch(struct state *state)
-{
-	const struct overlay *overlay = state->overlay;
-	uint32_t found[BATCH];
-
-	if (state->serving > 1)
-		walk(overlay, state->usable, state->batch, state->batched, found);
-	for (uint32_t i = 0; i < state->batched; i++) {
-		uint32_t place = state->batch[i];
-		uint32_t owner = overlay->owner[place], slot = overlay->slot[place];
-
-		if (state->serving <= 1)
-			found[i] = owner != state->only ? state->only : HASH_NOBODY;
-		if (found[i] != PENDING) {
-			tell(state, slot, owner, found[i]);
-			continue;
-		}
-		state->rings |= 1U << ring_of(slot);
-		state->pending[slot / 64] |= 1ULL << slot % 64;
-	}
-	state->batched = 0;
-}
-
 static void answer(struct state *state, uint32_t place)
 {
-	state->batch[state->batched++] = place;
-	if (state->batched == BATCH)
-		answer_batch(state);
+	const struct overlay *overlay = state->overlay;
+	uint32_t owner = overlay->owner[place], slot = overlay->slot[place], found;
+
+	if (state->serving > 1)
+		found = walk(overlay, state->usable, place);
+	else
+		found = owner != state->only ? state->only : HASH_NOBODY;
+	if (found != PENDING) {
+		tell(state, slot, owner, found);
+		return;
+	}
+	state->rings |= 1U << ring_of(slot);
+	state->pending[slot / 64] |= 1ULL << slot % 64;
 }
 
 static bool is_steady(const struct state *state, uint32_t member)
@@ -279,23 +237,16 @@ static void sort_by_owner(struct overlay *overlay)
 	}
 	overlay->places = places;
 	overlay->factor = places ? choose_factor(places) : 0;
-	overlay->reciprocal = places ? UINT64_MAX / places + 1 : 0;
 }
 
 /* Groups the places by the first candidate. `first` is room for one number a place, `everybody`
  * the state in which all are usable. */
 static void group_by_second(struct overlay *overlay, const bool *everybody, uint32_t *first)
 {
-	uint32_t batch[BATCH], begin = 0;
+	uint32_t begin = 0;
 
-	for (uint32_t place = 0; place < overlay->places; place += BATCH) {
-		uint32_t count = overlay->places - place < BATCH ? overlay->places - place : BATCH;
-
-		for (uint32_t i = 0; i < count; i++)
-			batch[i] = place + i;
-		walk(overlay, everybody, batch, count, first + place);
-	}
 	for (uint32_t place = 0; place < overlay->places; place++) {
+		first[place] = walk(overlay, everybody, place);
 		if (first[place] == PENDING)
 			first[place] = overlay->members;
 		overlay->second_end[first[place]]++;
@@ -380,7 +331,6 @@ void overlay_apply(const struct overlay *overlay, const bool *was, const bool *u
 		}
 	}
 	answer_touched(&state);
-	answer_batch(&state);
 	for (uint32_t ring = 0; ring < RINGS; ring++) {
 		if (state.rings >> ring & 1)
 			ask_ring(&state, ring);
