@@ -57,12 +57,11 @@ struct overlay {
 	uint32_t members;
 	uint32_t places; /* slots that have an owner */
 	uint32_t factor;
-	uint32_t *run;       /* by member: its first place */
-	uint32_t *length;    /* by member: its places */
-	uint32_t *slot;      /* by place */
-	uint32_t *owner;     /* by place */
-	uint32_t
-		*second; /* places grouped by their first candidate, a member, last those of none */
+	uint32_t *run;        /* by member: its first place */
+	uint32_t *length;     /* by member: its places */
+	uint32_t *slot;       /* by place */
+	uint32_t *owner;      /* by place */
+	uint32_t *second;     /* places by their first candidate, last those that have none */
 	uint32_t *second_end; /* by member, and one more for "none": where its group ends */
 	uint32_t room[];      /* for all of these */
 };
