@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The data plane room. What a packet meets is in headers that are compiled twice: forward.h (the
- * balancer's decision), flow.h (its flow table), decap.h (the agent's decision), over the tables
- * of abi.h. lb.bpf.c and agent.bpf.c give these headers their world in the kernel, native.c in a
- * process. dp.c opens, loads, pins and counts; link.c attaches; this file writes the tables, the
- * same way in both worlds.
+ * The engines: what runs the packet path. Its decisions are headers in src/dp that are compiled
+ * twice, over the tables of dp/abi.h. In the kernel lb.bpf.c and agent.bpf.c give them their world;
+ * dp.c and agent_dp.c open, load, pin, attach and count these. In a process native.c does. This
+ * file writes the balancer's tables, the same way in both worlds.
  *
  * A packet may read a table at any moment, so a writer works in the order that abi.h names: what
  * is pointed at before what points to it, each step one aligned 64-bit store. There is one writer

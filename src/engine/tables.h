@@ -58,7 +58,10 @@ struct dp_nexthop {
 	uint8_t dst_mac[6];
 };
 
-/* Writes it so that no packet sees half of it; NULL: unknown. The tunnel's end must be set. */
+/*
+ * NULL: unknown. The next hop's MAC address is never seen half; while the interface changes with
+ * it a packet may take the old way once more. The tunnel's end must be set.
+ */
 void dp_tables_set_nexthop(struct abi_backend *backend, const struct dp_nexthop *hop);
 /* Writes the tunnel's end and what follows from it. */
 void dp_tables_set_tunnel(struct abi_backend *backend, const struct addr *addr);

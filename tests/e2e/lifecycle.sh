@@ -33,6 +33,17 @@ status_is() {
 
 pinned() { [ -n "$(find $PINS/"$TAG-lb1" -type f 2>/dev/null)" ]; }
 
+# Every key that status can have is in the manual.
+documented() {
+	local key missing=0
+	for key in $(node_status 1 | jq -r '[paths[] | strings] | unique[]'); do
+		grep -qw "$key" "$ROOT/docs/weir.8" && continue
+		say "# $key is not"
+		missing=1
+	done
+	return $missing
+}
+
 # A connection that lasts over all of it: 3 MB at 300 kB a second.
 download() {
 	in_ns client curl -sf --limit-rate 300k -o "$DIR/got" http://$VIP4/big
@@ -49,6 +60,7 @@ head -c 3000000 /dev/urandom >"$DIR/www/big"
 stack 1 2
 must "the node's tables and links are pinned" pinned
 must "XDP is attached" has_xdp lb1
+must "what status tells is in the manual" documented
 : >"$DIR/requests"
 http_start c1 4 http://$VIP4/ 10000 29999 40
 http_start c2 6 "http://[$VIP6]/" 30000 49999 40

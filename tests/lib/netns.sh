@@ -375,8 +375,8 @@ backend_listens() { in_ns "$1" ss -Hltn 'sport = :80' | grep -q .; }
 
 # --- Weir itself ---
 
-# services_config: what every balancer has alike. A backend is an address: the same hosts by IPv4 and
-# by IPv6 are two pools, so that tunnels of both families carry traffic.
+# services_config: what every balancer has alike. A backend is an address: the same hosts by IPv4
+# and by IPv6 are two pools, so that tunnels of both families carry traffic.
 services_config() {
 	local i
 	cat <<-END

@@ -18,7 +18,7 @@ static const char help[] =
 	"what became of the packets.\n"
 	"\n"
 	"  -n, --node NAME    which node; needed only where several run on this machine\n"
-	"      --socket PATH  its control socket, instead\n"
+	"      --socket PATH  its control socket, instead; an agent's is printed as JSON\n"
 	"  -j, --json         everything, as JSON\n"
 	"      --help         this text\n"
 	"\n"
@@ -150,7 +150,8 @@ static int show(const char *socket, int as_json)
 	json_decref(request);
 	if (ret)
 		return command_fail("status", "%s", err.text);
-	if (as_json) {
+	/* An agent's is for programs alone. */
+	if (as_json || json_object_get(status, "agent")) {
 		json_dumpf(status, stdout, JSON_INDENT(2));
 		putchar('\n');
 	} else {
