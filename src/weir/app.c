@@ -21,6 +21,8 @@
 #include "base/time.h"
 #include "weir/app_state.h"
 
+enum { SETTLE_MS = 50 };
+
 static uint64_t now_ms(void)
 {
 	return time_now_ns() / TIME_MILLI_NS;
@@ -69,6 +71,19 @@ static void on_deadline(uv_timer_t *timer)
 	arm_deadline(app);
 }
 
+static void settle(struct app *app)
+{
+	uv_timer_stop(&app->settle);
+	balancer_settle(app->balancer);
+	arm_deadline(app);
+}
+
+static void on_settle(uv_timer_t *timer)
+{
+	settle(timer->data);
+}
+
+/* Failures come in company: a pool's slots are written once for all of them. */
 static void on_health(void *arg, struct health_check *check, enum health_state state)
 {
 	struct app_backend *backend = arg;
@@ -77,7 +92,8 @@ static void on_health(void *arg, struct health_check *check, enum health_state s
 
 	balancer_set_health(backend->app->balancer, backend->pool, backend->member,
 			    healthy ? POOL_HEALTHY : POOL_UNHEALTHY, now_ms());
-	arm_deadline(backend->app);
+	if (!uv_is_active((uv_handle_t *)&backend->app->settle))
+		uv_timer_start(&backend->app->settle, on_settle, SETTLE_MS, 0);
 	log_write(LOG_INFO, &backend->log, healthy ? "backend is healthy" : "backend is unhealthy",
 		  "pool=%s backend=%s reason=%s", conf_pool(backend)->name,
 		  conf_backend(backend)->name,
@@ -112,6 +128,13 @@ static void on_nexthop(void *arg, const struct nexthop *nexthop)
 		  conf_pool(backend)->name, conf_backend(backend)->name, interface,
 		  nexthop->dst_mac[0], nexthop->dst_mac[1], nexthop->dst_mac[2],
 		  nexthop->dst_mac[3], nexthop->dst_mac[4], nexthop->dst_mac[5], nexthop->mtu);
+}
+
+/* What is shown is what is. */
+static json_t *on_status(void *arg)
+{
+	settle(arg);
+	return app_report(arg);
 }
 
 static void on_new_backend(void *arg, uint32_t record)
@@ -233,14 +256,11 @@ static int start(struct app *app, struct err *err)
 	ret = start_backends(app, err);
 	if (ret)
 		return ret;
-	ret = daemon_listen(&app->daemon, app_report, app, err);
+	settle(app);
+	ret = daemon_listen(&app->daemon, on_status, app, err);
 	if (ret)
 		return ret;
-	ret = attach_all(app, err);
-	if (ret)
-		return ret;
-	arm_deadline(app);
-	return 0;
+	return attach_all(app, err);
 }
 
 /* --- end --- */
@@ -262,6 +282,7 @@ static void stop_work(struct app *app)
 	if (app->nexthops)
 		nexthops_close(app->nexthops);
 	uv_close((uv_handle_t *)&app->deadline, NULL);
+	uv_close((uv_handle_t *)&app->settle, NULL);
 }
 
 int app_run(const struct conf *conf, const char *file, struct err *err)
@@ -272,7 +293,8 @@ int app_run(const struct conf *conf, const char *file, struct err *err)
 	if (ret)
 		return ret;
 	uv_timer_init(&app.daemon.loop, &app.deadline);
-	app.deadline.data = &app;
+	uv_timer_init(&app.daemon.loop, &app.settle);
+	app.deadline.data = app.settle.data = &app;
 	ret = start(&app, err);
 	if (!ret) {
 		log_info("running", "node=%s file=%s services=%zu pools=%zu backends=%zu",

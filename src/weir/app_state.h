@@ -25,7 +25,8 @@ struct app_backend {
 struct app {
 	const struct conf *conf;
 	struct daemon daemon;
-	uv_timer_t deadline;
+	uv_timer_t deadline; /* of what changes by time alone */
+	uv_timer_t settle;   /* runs while slots are behind health */
 	struct dp *dp;
 	struct balancer *balancer;
 	struct health *health;

@@ -79,6 +79,7 @@ static void all_healthy(void)
 {
 	for (size_t m = 0; m < conf->pools[0].backend_count; m++)
 		balancer_set_health(balancer, 0, m, POOL_HEALTHY, 1000);
+	balancer_settle(balancer);
 }
 
 static int set_up(void **state)
@@ -178,6 +179,28 @@ static void test_flows_stay(void **state)
 	assert_int_equal(flags(0), 0);
 }
 
+/* The record says at once that a backend is down; its slots go to others when all is settled. */
+static void test_settle(void **state)
+{
+	uint32_t down, up;
+	uint64_t slot;
+
+	(void)state;
+	begin("backends: [" B1 ", " B2 "]", SHOP);
+	all_healthy();
+	down = abi_slot_current(tables->slots[0]);
+	up = abi_slot_other(tables->slots[0]);
+	assert_int_not_equal(up, 0);
+	balancer_set_health(balancer, 0, backend(1) == &tables->backends[down], POOL_UNHEALTHY,
+			    1000);
+	assert_int_equal(tables->backends[down].flags, KEEP);
+	assert_int_equal(abi_slot_current(tables->slots[0]), down);
+	balancer_settle(balancer);
+	slot = tables->slots[0];
+	assert_int_equal(abi_slot_current(slot), up);
+	assert_int_equal(abi_slot_other(slot), down);
+}
+
 /* Maintenance cuts flows for good. */
 static void test_maint(void **state)
 {
@@ -215,7 +238,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_same_file), TEST(test_other_file), TEST(test_flows_stay),
-		TEST(test_maint),     TEST(test_deadline),
+		TEST(test_settle),    TEST(test_maint),      TEST(test_deadline),
 	};
 
 	return cmocka_run_group_tests_name("balancer", tests, NULL, NULL);

@@ -24,6 +24,7 @@ struct balanced_pool {
 	uint64_t identity;
 	uint32_t *records; /* of its members */
 	uint32_t first_slot;
+	bool unsettled; /* members changed since the slots were written */
 };
 
 struct balancer {
@@ -192,31 +193,25 @@ static void write_node(struct balancer *balancer)
 	}
 }
 
-static void write_flags(struct balancer *balancer, size_t at, uint64_t now_ms)
+static void write_flag(struct balancer *balancer, size_t at, size_t member, uint64_t now_ms)
 {
 	struct balanced_pool *pool = &balancer->pools[at];
+	struct abi_backend *backend = &balancer->tables->backends[pool->records[member]];
+	uint32_t wanted = pool_member_flags(pool->pool, member, now_ms);
 
-	for (size_t i = 0; i < pool_member_count(pool->pool); i++) {
-		struct abi_backend *backend = &balancer->tables->backends[pool->records[i]];
-		uint32_t wanted = pool_member_flags(pool->pool, i, now_ms);
-
-		/* Maintenance cuts flows for good: their pins must not match when it ends. */
-		if (backend->flags & ABI_BACKEND_KEEP &&
-		    pool_member_admin(pool->pool, i) == POOL_MAINT)
-			backend->generation++;
-		wanted |= backend->flags & ABI_BACKEND_NEIGH;
-		if (backend->flags != wanted)
-			__atomic_store_n(&backend->flags, wanted, __ATOMIC_RELEASE);
-	}
+	/* Maintenance cuts flows for good: their pins must not match when it ends. */
+	if (backend->flags & ABI_BACKEND_KEEP &&
+	    pool_member_admin(pool->pool, member) == POOL_MAINT)
+		backend->generation++;
+	wanted |= backend->flags & ABI_BACKEND_NEIGH;
+	if (backend->flags != wanted)
+		__atomic_store_n(&backend->flags, wanted, __ATOMIC_RELEASE);
 }
 
-/* Flags before slots: a slot never names a backend whose record is behind. */
-static void refresh_pool(struct balancer *balancer, size_t at, uint64_t now_ms)
+static void write_flags(struct balancer *balancer, size_t at, uint64_t now_ms)
 {
-	struct balanced_pool *pool = &balancer->pools[at];
-
-	write_flags(balancer, at, now_ms);
-	pool_update_slots(pool->pool, balancer->tables->slots + pool->first_slot);
+	for (size_t i = 0; i < pool_member_count(balancer->pools[at].pool); i++)
+		write_flag(balancer, at, i, now_ms);
 }
 
 static size_t pool_place(const struct balancer *balancer, const struct conf_pool *pool)
@@ -473,14 +468,27 @@ void balancer_set_health(struct balancer *balancer, size_t pool, size_t member,
 			 enum pool_health health, uint64_t now_ms)
 {
 	pool_set_health(balancer->pools[pool].pool, member, health, now_ms);
-	refresh_pool(balancer, pool, now_ms);
+	write_flag(balancer, pool, member, now_ms);
+	balancer->pools[pool].unsettled = true;
 }
 
 void balancer_set_admin(struct balancer *balancer, size_t pool, size_t member,
 			enum pool_admin admin, uint64_t now_ms)
 {
 	pool_set_admin(balancer->pools[pool].pool, member, admin);
-	refresh_pool(balancer, pool, now_ms);
+	write_flag(balancer, pool, member, now_ms);
+	balancer->pools[pool].unsettled = true;
+}
+
+void balancer_settle(struct balancer *balancer)
+{
+	for (size_t i = 0; i < balancer->conf->pool_count; i++) {
+		struct balanced_pool *pool = &balancer->pools[i];
+
+		if (pool->unsettled)
+			pool_update_slots(pool->pool, balancer->tables->slots + pool->first_slot);
+		pool->unsettled = false;
+	}
 }
 
 void balancer_set_nexthop(struct balancer *balancer, size_t pool, size_t member,
@@ -517,7 +525,7 @@ uint64_t balancer_deadline_ms(const struct balancer *balancer, uint64_t now_ms)
 void balancer_tick(struct balancer *balancer, uint64_t now_ms)
 {
 	for (size_t i = 0; i < balancer->conf->pool_count; i++)
-		refresh_pool(balancer, i, now_ms);
+		write_flags(balancer, i, now_ms);
 }
 
 bool balancer_wants_ipv6(const struct conf *conf)

@@ -45,11 +45,15 @@ const struct pool *balancer_pool(const struct balancer *balancer, size_t pool);
 uint32_t balancer_backend_record(const struct balancer *balancer, size_t pool, size_t member);
 uint32_t balancer_service_record(const struct balancer *balancer, size_t service);
 
-/* Each brings the tables to the new state before it returns. */
+/*
+ * The backend's record says it at once, so a flow that begins goes elsewhere (dp/choose.h); its
+ * slots are given to others by balancer_settle, once for any number of changes.
+ */
 void balancer_set_health(struct balancer *balancer, size_t pool, size_t member,
 			 enum pool_health health, uint64_t now_ms);
 void balancer_set_admin(struct balancer *balancer, size_t pool, size_t member,
 			enum pool_admin admin, uint64_t now_ms);
+void balancer_settle(struct balancer *balancer);
 /* NULL: the next hop is not known. */
 void balancer_set_nexthop(struct balancer *balancer, size_t pool, size_t member,
 			  const struct dp_nexthop *hop);

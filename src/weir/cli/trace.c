@@ -298,6 +298,7 @@ static int fill_tables(struct trace *trace)
 	wrong = apply_names(trace, trace->options->down, true);
 	if (!wrong)
 		wrong = apply_names(trace, trace->options->drain, false);
+	balancer_settle(trace->balancer);
 	if (!wrong && trace_names_init(&trace->names, trace->balancer, trace->tables) != 0)
 		wrong = command_fail(name, "out of memory");
 	return wrong;
