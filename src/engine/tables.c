@@ -71,18 +71,73 @@ static bool is_unused(const struct abi_vip *vip)
 	return !(vip->addr.half[0] | vip->addr.half[1]);
 }
 
-/* The address's place, or the unused one where it would go; NULL: no place in reach. */
+/* The address's place, else the first one that nobody has; NULL: none in reach. */
 static struct abi_vip *find_vip(const struct dp_tables *tables, const struct pkt_addr *addr)
 {
 	uint32_t place = (uint32_t)pkt_hash_addr(addr, tables->node->vip_secret);
+	struct abi_vip *free_place = NULL;
 
 	for (uint32_t i = 0; i < ABI_VIP_PROBES; i++) {
 		struct abi_vip *vip = &tables->vips[(place + i) & (ABI_VIPS - 1)];
 
-		if (is_unused(vip) || pkt_addr_equal(&vip->addr, addr))
+		if (pkt_addr_equal(&vip->addr, addr))
 			return vip;
+		if (!free_place && !vip->listens[0])
+			free_place = vip;
+		if (is_unused(vip))
+			break;
+	}
+	return free_place;
+}
+
+/* The listen of the same protocol and ports, whatever its service. */
+static const uint64_t *find_listen(const uint64_t *listens, size_t count, uint64_t listen)
+{
+	for (size_t i = 0; i < count; i++) {
+		if ((listens[i] ^ listen) << 24 == 0)
+			return &listens[i];
 	}
 	return NULL;
+}
+
+/*
+ * A reader stops at the first empty word. So a listen that stays keeps its word, or goes towards
+ * the front to where one was taken away, and is there twice for a moment and never missing.
+ */
+static void set_listens(uint64_t *words, const uint64_t *listens, size_t count)
+{
+	size_t used = 0;
+
+	while (used < ABI_VIP_LISTENS && words[used])
+		used++;
+	for (size_t i = used; i-- > 0;) {
+		const uint64_t *wanted = find_listen(listens, count, words[i]);
+
+		if (!wanted) {
+			store(&words[i], words[--used]);
+			store(&words[used], 0);
+		} else if (*wanted != words[i]) {
+			store(&words[i], *wanted);
+		}
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (!find_listen(words, used, listens[i]))
+			store(&words[used++], listens[i]);
+	}
+}
+
+/* Addresses without listens at the end of a run: a search ends before them as well. */
+static void release_places(const struct dp_tables *tables, size_t at)
+{
+	while (is_unused(&tables->vips[(at + 1) & (ABI_VIPS - 1)])) {
+		struct abi_vip *vip = &tables->vips[at];
+
+		if (is_unused(vip) || vip->listens[0])
+			return;
+		store((uint64_t *)&vip->addr.half[1], 0);
+		store((uint64_t *)&vip->addr.half[0], 0);
+		at = (at - 1) & (ABI_VIPS - 1);
+	}
 }
 
 int dp_tables_set_vip(struct dp_tables *tables, const struct addr *vip, const uint64_t *listens,
@@ -91,20 +146,19 @@ int dp_tables_set_vip(struct dp_tables *tables, const struct addr *vip, const ui
 	struct pkt_addr addr = dp_addr(vip);
 	struct abi_vip *place = find_vip(tables, &addr);
 
-	if (!place || count > ABI_VIP_LISTENS)
+	if (count > ABI_VIP_LISTENS)
 		return -ENOSPC;
-	if (!count && is_unused(place))
-		return 0;
-	/* A reader stops at the first empty word: write from the front, so that a listen that
-	 * moves towards the front is there twice for a moment and never missing. */
-	for (size_t i = 0; i < ABI_VIP_LISTENS; i++) {
-		uint64_t listen = i < count ? listens[i] : 0;
-
-		if (place->listens[i] != listen)
-			store((uint64_t *)&place->listens[i], listen);
+	if (!place || !pkt_addr_equal(&place->addr, &addr)) {
+		if (!count)
+			return 0;
+		if (!place)
+			return -ENOSPC;
+		store((uint64_t *)&place->addr.half[0], addr.half[0]);
+		store((uint64_t *)&place->addr.half[1], addr.half[1]);
 	}
-	store((uint64_t *)&place->addr.half[0], addr.half[0]);
-	store((uint64_t *)&place->addr.half[1], addr.half[1]);
+	set_listens((uint64_t *)place->listens, listens, count);
+	if (!count)
+		release_places(tables, (size_t)(place - tables->vips));
 	return 0;
 }
 
@@ -113,7 +167,8 @@ const uint64_t *dp_tables_vip(const struct dp_tables *tables, const struct addr 
 	struct pkt_addr addr = dp_addr(vip);
 	struct abi_vip *place = find_vip(tables, &addr);
 
-	return place && !is_unused(place) ? (const uint64_t *)place->listens : NULL;
+	return place && pkt_addr_equal(&place->addr, &addr) ? (const uint64_t *)place->listens
+							    : NULL;
 }
 
 void dp_tables_set_tunnel(struct abi_backend *backend, const struct addr *addr)

@@ -42,7 +42,8 @@ struct pkt_addr dp_addr(const struct addr *addr);
 struct addr dp_addr_back(const struct pkt_addr *addr);
 
 /*
- * Sets the listens of an address, in place where it is known; count 0 takes the address away.
+ * Sets the listens of an address, in place where it is known; count 0 takes the address away. A
+ * listen that stays is found at any moment. 0, or
  * -ENOSPC: more than ABI_VIP_LISTENS, or no place within ABI_VIP_PROBES.
  */
 int dp_tables_set_vip(struct dp_tables *tables, const struct addr *vip, const uint64_t *listens,

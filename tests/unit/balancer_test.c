@@ -144,9 +144,9 @@ static void test_other_file(void **state)
 	assert_int_not_equal(balancer_backend_record(balancer, 0, 0), records[0]);
 	assert_int_equal(tables->backends[records[0]].flags, 0);
 	assert_int_equal(addr_parse("192.0.2.1", &vip), 0);
-	assert_int_equal(*dp_tables_vip(tables, &vip), 0);
+	assert_null(dp_tables_vip(tables, &vip));
 	assert_int_equal(addr_parse("192.0.2.2", &vip), 0);
-	assert_int_not_equal(*dp_tables_vip(tables, &vip), 0);
+	assert_non_null(dp_tables_vip(tables, &vip));
 	killed();
 	/* A backend that comes back gets a record of another generation: old pins match nothing. */
 	begin("backends: [" B1 ", " B3 ", " B2 "]", SHOP);
