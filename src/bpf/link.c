@@ -59,6 +59,7 @@ static int make_dirs(const char *dir, struct err *err)
 {
 	char path[BPFFS_PATH_MAX];
 	size_t length = strlen(dir);
+	bool inside = false;
 
 	if (length >= sizeof(path))
 		return err_set(err, -ENAMETOOLONG, "%s: the path is too long", dir);
@@ -67,8 +68,9 @@ static int make_dirs(const char *dir, struct err *err)
 			continue;
 		memcpy(path, dir, i);
 		path[i] = '\0';
-		if (mkdir(path, 0700) && errno != EEXIST)
+		if (inside && mkdir(path, 0700) && errno != EEXIST)
 			return err_set(err, -errno, "cannot make %s: %s", path, strerror(errno));
+		inside = is_bpffs(path);
 	}
 	return 0;
 }
