@@ -53,6 +53,16 @@ struct addr addr_from_bytes(int family, const void *bytes)
 	return addr;
 }
 
+uint64_t addr_hash(const struct addr *addr, uint64_t seed)
+{
+	uint64_t words[2], mixed;
+
+	memcpy(words, addr->bytes, sizeof(words));
+	mixed = (words[0] ^ seed) * 0x9e3779b97f4a7c15ULL;
+	mixed = (mixed ^ words[1] ^ mixed >> 29) * 0xbf58476d1ce4e5b9ULL;
+	return mixed ^ mixed >> 32;
+}
+
 int addr_parse(const char *text, struct addr *ret)
 {
 	uint8_t bytes[16];

@@ -29,6 +29,9 @@ uint32_t addr_be32(const struct addr *addr);
 struct addr addr_from4(uint32_t be32);
 struct addr addr_from_bytes(int family, const void *bytes);
 
+/* To find addresses by, within this process; `seed` is mixed in. */
+uint64_t addr_hash(const struct addr *addr, uint64_t seed);
+
 /* inet_pton's forms. Refuses (-EINVAL) everything else, also IPv4-mapped text, which would name
  * one address in two ways. */
 int addr_parse(const char *text, struct addr *ret);

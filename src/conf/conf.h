@@ -117,12 +117,6 @@ struct conf {
 	struct arena *arena; /* owns all of it */
 };
 
-struct conf_port_map { /* agent.ports: not working yet, kept for its shape */
-	struct addr vip;
-	struct conf_listen listen;
-	uint16_t to;
-};
-
 struct conf_agent {
 	const char *name;
 	const char **interfaces;

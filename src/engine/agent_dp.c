@@ -61,14 +61,6 @@ struct agent_limits agent_dp_limits(uint32_t path_mtu, uint32_t overhead)
 
 /* --- open --- */
 
-static struct pkt_addr table_addr(const struct addr *addr)
-{
-	struct pkt_addr ret;
-
-	memcpy(ret.bytes, addr->bytes, sizeof(ret.bytes));
-	return ret;
-}
-
 static int fill_vips(struct agent_dp *agent, const struct agent_dp_options *options,
 		     struct err *err)
 {
@@ -77,7 +69,7 @@ static int fill_vips(struct agent_dp *agent, const struct agent_dp_options *opti
 			       AGENT_VIPS);
 	for (size_t i = 0; i < options->vip_count; i++) {
 		uint8_t version = addr_is4(&options->vips[i]) ? 4 : 6;
-		struct pkt_addr key = table_addr(&options->vips[i]);
+		struct pkt_addr key = dp_addr(&options->vips[i]);
 		int ret = bpf_map__update_elem(agent->skel->maps.agent_vips, &key, sizeof(key),
 					       &version, sizeof(version), BPF_ANY);
 
@@ -98,7 +90,7 @@ static int fill_balancers(struct agent_dp *agent, const struct agent_dp_options 
 		uint8_t version = addr_is4(&prefix->addr) ? 4 : 6;
 		struct agent_prefix key = {
 			.length = prefix->length + (version == 4 ? 96U : 0),
-			.addr = table_addr(&prefix->addr),
+			.addr = dp_addr(&prefix->addr),
 		};
 		int ret = bpf_map__update_elem(agent->skel->maps.balancers, &key, sizeof(key),
 					       &version, sizeof(version), BPF_ANY);

@@ -18,21 +18,11 @@ enum {
 	QUICK_MAX = 5,      /* requests between two turns: a fight over an entry must not spin */
 };
 
-static size_t bucket_of(uint32_t ifindex, const struct addr *addr)
-{
-	uint64_t words[2];
-	uint64_t mixed;
-
-	memcpy(words, addr->bytes, sizeof(words));
-	mixed = (words[0] ^ ifindex) * 0x9e3779b97f4a7c15ULL;
-	mixed = (mixed ^ words[1] ^ (mixed >> 29)) * 0xbf58476d1ce4e5b9ULL;
-	return (size_t)(mixed >> 40) % NEIGHBOUR_BUCKETS;
-}
-
 static struct neighbour *find(struct neighbours *neighbours, uint32_t ifindex,
 			      const struct addr *addr)
 {
-	struct neighbour *neighbour = LIST_FIRST(&neighbours->buckets[bucket_of(ifindex, addr)]);
+	struct neighbour *neighbour =
+		LIST_FIRST(&neighbours->buckets[addr_hash(addr, ifindex) % NEIGHBOUR_BUCKETS]);
 
 	while (neighbour &&
 	       (neighbour->kernel.ifindex != ifindex || !addr_equal(&neighbour->kernel.addr, addr)))
@@ -64,7 +54,8 @@ struct neighbour *neighbour_hold(struct neighbours *neighbours, uint32_t ifindex
 	neighbour->kernel.ifindex = ifindex;
 	neighbour->kernel.addr = *addr;
 	neighbour->stale = true;
-	LIST_INSERT_HEAD(&neighbours->buckets[bucket_of(ifindex, addr)], neighbour, bucket);
+	LIST_INSERT_HEAD(&neighbours->buckets[addr_hash(addr, ifindex) % NEIGHBOUR_BUCKETS],
+			 neighbour, bucket);
 	return neighbour;
 }
 

@@ -94,16 +94,6 @@ struct nexthops {
 	int handles;
 };
 
-static size_t bucket_of(const struct addr *address)
-{
-	uint64_t words[2];
-
-	memcpy(words, address->bytes, sizeof(words));
-	return (size_t)(((words[0] ^ (words[1] * 0x9e3779b97f4a7c15ULL)) * 0xbf58476d1ce4e5b9ULL) >>
-			40) %
-	       ENTRY_BUCKETS;
-}
-
 static void work_some(uv_idle_t *idle);
 
 /* First: before what waits already. */
@@ -504,7 +494,7 @@ int nexthops_open(uv_loop_t *loop, struct nexthops **ret, struct err *err)
 
 static struct entry *entry_get(struct nexthops *nexthops, const struct addr *address)
 {
-	size_t bucket = bucket_of(address);
+	size_t bucket = addr_hash(address, 0) % ENTRY_BUCKETS;
 	struct entry *entry = LIST_FIRST(&nexthops->buckets[bucket]);
 
 	while (entry && !addr_equal(&entry->address, address))
