@@ -81,7 +81,8 @@ must "a second daemon on the same pins ends with status 1" \
 	status_is 1 run_again "$DIR/lb1.yaml"
 must "and says why" test -s "$DIR/again.log"
 sed "s/$TAG-lb1/$TAG-other/" "$DIR/lb1.yaml" >"$DIR/other.yaml"
-must "one of another name on the same interface ends so, too" status_is 1 run_again "$DIR/other.yaml"
+must "one of another name on the same interface ends so, too" \
+	status_is 1 run_again "$DIR/other.yaml"
 must "and tells how to find whose program is there" grep -q 'eth0.*bpftool' "$DIR/again.log"
 must_not "with nothing pinned" test -e "$PINS/$TAG-other"
 must "which does not disturb the first" serving 60
