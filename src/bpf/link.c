@@ -166,9 +166,12 @@ static int attach_new(int program_fd, struct link_attached *attached, struct err
 		ret = link_create(program_fd, attached, mode);
 	}
 	if (ret)
-		return err_set(err, ret, "%s: cannot attach XDP in %s mode: %s",
+		return err_set(err, ret, "%s: cannot attach XDP in %s mode: %s%s",
 			       attached->interface, link_xdp_name(mode),
-			       ask_why(program_fd, attached->ifindex, mode, -ret));
+			       ask_why(program_fd, attached->ifindex, mode, -ret),
+			       ret == -EBUSY || ret == -EEXIST ? "; `bpftool net` and `bpftool "
+								 "link` show whose it is"
+							       : "");
 	return 0;
 }
 

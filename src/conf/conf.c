@@ -223,7 +223,7 @@ int conf_agent_parse(const char *text, size_t length, struct conf_agent **ret,
 	return 0;
 }
 
-bool conf_is_agent(const char *text, size_t length)
+static bool has_key(const char *text, size_t length, const char *name)
 {
 	struct err_list errors = {0};
 	yaml_document_t document;
@@ -241,12 +241,17 @@ bool conf_is_agent(const char *text, size_t length)
 			const yaml_node_t *key = yaml_document_get_node(&document, pair->key);
 
 			found = key->type == YAML_SCALAR_NODE &&
-				strcmp((const char *)key->data.scalar.value, "agent") == 0;
+				strcmp((const char *)key->data.scalar.value, name) == 0;
 		}
 		yaml_document_delete(&document);
 	}
 	err_list_fini(&errors);
 	return found;
+}
+
+bool conf_is_agent(const char *text, size_t length)
+{
+	return has_key(text, length, "agent");
 }
 
 /* conf_read, whose error goes to the list. */
@@ -268,6 +273,9 @@ int conf_load(const char *path, struct conf **ret, struct err_list *errors)
 
 	if (!code)
 		code = conf_parse(text, length, ret, errors);
+	if (code == -EINVAL && text && conf_is_agent(text, length) &&
+	    !has_key(text, length, "node"))
+		err_list_add(errors, 0, 0, "%s is an agent's file, expected a node's", path);
 	free(text);
 	return code;
 }
@@ -280,6 +288,9 @@ int conf_agent_load(const char *path, struct conf_agent **ret, struct err_list *
 
 	if (!code)
 		code = conf_agent_parse(text, length, ret, errors);
+	if (code == -EINVAL && text && has_key(text, length, "node") &&
+	    !conf_is_agent(text, length))
+		err_list_add(errors, 0, 0, "%s is a node's file, expected an agent's", path);
 	free(text);
 	return code;
 }

@@ -110,7 +110,7 @@ static void on_nexthop(void *arg, const struct nexthop *nexthop)
 
 	if (!nexthop->resolved) {
 		balancer_set_nexthop(app->balancer, backend->pool, backend->member, NULL);
-		log_write(LOG_WARN, &backend->log, "backend cannot be reached",
+		log_write(LOG_WARN, &backend->log, "backend has no next hop",
 			  "pool=%s backend=%s reason=%s", conf_pool(backend)->name,
 			  conf_backend(backend)->name, log_quote(nexthop->why).text);
 		return;

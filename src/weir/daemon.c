@@ -12,8 +12,9 @@ static void on_signal(uv_signal_t *signal, int number)
 	struct daemon *daemon = signal->data;
 
 	if (number == SIGHUP) {
-		log_warn("SIGHUP has no effect: a changed file is loaded by a new start", "file=%s",
-			 log_quote(daemon->file).text);
+		log_warn("SIGHUP has no effect: SIGKILL and a new start load a changed file "
+			 "without a gap",
+			 "file=%s", log_quote(daemon->file).text);
 		return;
 	}
 	log_info("stopping", "signal=%d", number);

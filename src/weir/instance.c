@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -53,8 +54,8 @@ int instance_lock(struct instance *instance, struct err *err)
 		int fd = open(instance->lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
 
 		if (fd < 0)
-			return err_set(err, -errno, "cannot open %s: %s", instance->lock,
-				       strerror(errno));
+			return err_set(err, -errno, "cannot open %s: %s%s", instance->lock,
+				       strerror(errno), errno == EACCES ? "; run it as root" : "");
 		if (flock(fd, LOCK_EX | LOCK_NB)) {
 			int ret = errno == EWOULDBLOCK ? refuse_held(instance, fd, err)
 						       : err_set(err, -errno, "cannot lock %s: %s",
@@ -82,41 +83,50 @@ void instance_unlock(struct instance *instance)
 	instance->lock_fd = -1;
 }
 
-/* Sockets of nodes, not of agents. */
-static int is_node_socket(const char *name)
+static bool is_socket(const char *name, bool of_agents)
 {
 	size_t length = strlen(name);
 
 	return length > 5 && strcmp(name + length - 5, ".sock") == 0 &&
-	       strncmp(name, "agent-", 6) != 0;
+	       (strncmp(name, "agent-", 6) == 0) == of_agents;
 }
 
-int instance_find_socket(char path[INSTANCE_PATH_MAX], struct err *err)
+/* How many there are; `path` is the last one's, `names` (of `room` bytes) has all, or what fits. */
+static int list_sockets(bool of_agents, char path[INSTANCE_PATH_MAX], char *names, size_t room)
 {
 	DIR *dir = opendir(INSTANCE_RUN_DIR);
-	char names[160] = "";
 	struct dirent *entry;
 	int found = 0;
 
+	names[0] = '\0';
 	while (dir && (entry = readdir(dir))) {
 		size_t used = strlen(names);
 
-		if (!is_node_socket(entry->d_name))
+		if (!is_socket(entry->d_name, of_agents))
 			continue;
 		if (snprintf(path, INSTANCE_PATH_MAX, INSTANCE_RUN_DIR "/%s", entry->d_name) >=
 		    INSTANCE_PATH_MAX)
 			continue;
-		snprintf(names + used, sizeof(names) - used, " %.*s",
-			 (int)strlen(entry->d_name) - 5, entry->d_name);
+		snprintf(names + used, room - used, " %.*s", (int)strlen(entry->d_name) - 5,
+			 entry->d_name);
 		found++;
 	}
 	if (dir)
 		closedir(dir);
+	return found;
+}
+
+int instance_find_socket(char path[INSTANCE_PATH_MAX], struct err *err)
+{
+	char names[160];
+	int found = list_sockets(false, path, names, sizeof(names));
+
 	if (!found)
-		return err_set(err, -ENOENT, "no node runs here (no socket in %s)",
+		found = list_sockets(true, path, names, sizeof(names));
+	if (!found)
+		return err_set(err, -ENOENT, "no node and no agent runs here (no socket in %s)",
 			       INSTANCE_RUN_DIR);
 	if (found > 1)
-		return err_set(err, -EEXIST, "several nodes run here:%s; choose by --node NAME",
-			       names);
+		return err_set(err, -EEXIST, "several run here:%s; choose by --node NAME", names);
 	return 0;
 }

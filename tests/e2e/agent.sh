@@ -90,9 +90,10 @@ must "ARP is silent" test "$(value all.arp_ignore)" = 1
 must "the filter on sources is loose" test "$(value eth0.rp_filter)" = 2
 must "what an agent counts goes up" test "$(verdict decapsulated)" -gt 0
 must "status tells the VIPs" test "$(agent_status | jq -c .vips)" = "[\"$VIP4\",\"$VIP6\"]"
-must "also without --json" test \
-	"$("$WEIR" status --socket "$AGENT_SOCKET" | jq -c .vips)" = "[\"$VIP4\",\"$VIP6\"]"
 must "and the mode" test "$(agent_status | jq -r '.interfaces[0].xdp')" = native
+"$WEIR" status --node "agent-$TAG-b1" >"$DIR/again.log"
+must "in words as well" says "^agent $TAG-b1 "
+must "with its counters" says "^decapsulated *[1-9]"
 must "SYN-ACKs were clamped" test "$(agent_status | jq .syn_acks.clamped.packets)" -gt 0
 must_not "nobody learns where the VIP is" is_known $VIP4 http://$VIP4/
 must_not "nor the IPv6 one" is_known $VIP6 "http://[$VIP6]/"

@@ -80,6 +80,11 @@ must "the link did not bounce" test "$carrier" = "$(carrier_changes)"
 must "a second daemon on the same pins ends with status 1" \
 	status_is 1 run_again "$DIR/lb1.yaml"
 must "and says why" test -s "$DIR/again.log"
+sed "s/$TAG-lb1/$TAG-other/" "$DIR/lb1.yaml" >"$DIR/other.yaml"
+must "one of another name on the same interface ends so, too" \
+	status_is 1 run_again "$DIR/other.yaml"
+must "and tells how to find whose program is there" grep -q 'eth0.*bpftool' "$DIR/again.log"
+must_not "with nothing pinned" test -e "$PINS/$TAG-other"
 must "which does not disturb the first" serving 60
 
 end lb1 KILL
@@ -103,6 +108,9 @@ must "a bad file ends it with status 1" status_is 1 run_again "$DIR/bad.yaml"
 must "with file, line and column" grep -q "bad.yaml:[0-9][0-9]*:[0-9]" "$DIR/again.log"
 must_not "and nothing is attached" has_xdp lb1
 must_not "nor pinned" pinned
+agent_config b1 >"$DIR/agent.yaml"
+must "an agent's file is refused" status_is 1 run_again "$DIR/agent.yaml"
+must "as what it is" grep -q "is an agent's file, expected a node's" "$DIR/again.log"
 
 # A bridge has no native XDP.
 in_ns lb1 ip link add br0 type bridge

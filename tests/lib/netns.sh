@@ -18,6 +18,8 @@
 # balancers, a native program at the router's side of each balancer's and backend's device, or else
 # what they send by XDP_TX is lost.
 
+# Elsewhere than in C a number may have a comma ($EPOCHREALTIME), and a tool speak another language.
+export LC_ALL=C.UTF-8
 TAG=${WEIR_TAG:-weir-$$}
 export WEIR_TAG=$TAG
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -188,12 +190,15 @@ netns_left() {
 	done 2>/dev/null
 }
 
+# gone PID: no such process, or a zombie; in a container it may stay one, as nobody there reaps.
+gone() { ! grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/status"; }
+
 # Removes what runs that died half-way left behind: names whose process is gone.
 netns_sweep() {
 	local name pid left
 	for name in $(ip netns list | sed -n 's/^\(weir-[0-9]*-[^ ]*\).*/\1/p'); do
 		pid=${name#weir-}
-		[ ! -d "/proc/${pid%%-*}" ] || continue
+		gone "${pid%%-*}" || continue
 		for left in $(ip netns pids "$name" 2>/dev/null); do
 			kill -KILL "$left" 2>/dev/null
 		done
@@ -201,7 +206,7 @@ netns_sweep() {
 	done
 	for name in $PINS/*weir-[0-9]*-* $RUN/*weir-[0-9]*-* "${TMPDIR:-/tmp}"/weir-[0-9]*-*; do
 		pid=${name##*weir-}
-		[ -e "$name" ] && [ ! -d "/proc/${pid%%-*}" ] && rm -rf --one-file-system "$name"
+		[ -e "$name" ] && gone "${pid%%-*}" && rm -rf --one-file-system "$name"
 	done
 	return 0
 }

@@ -15,14 +15,15 @@ static const char help[] =
 	"usage: weir status [--node NAME | --socket PATH] [--json]\n"
 	"\n"
 	"Shows a running node: interfaces, services, backends with health and share of slots,\n"
-	"what became of the packets.\n"
+	"what became of the packets. Where no node runs, the agent.\n"
 	"\n"
-	"  -n, --node NAME    which node; needed only where several run on this machine\n"
-	"      --socket PATH  its control socket, instead; an agent's is printed as JSON\n"
+	"  -n, --node NAME    which node; needed only where several run on this machine; the\n"
+	"                     agent NAME is agent-NAME\n"
+	"      --socket PATH  its control socket, instead\n"
 	"  -j, --json         everything, as JSON\n"
 	"      --help         this text\n"
 	"\n"
-	"Exit status: 0; 1 when no node answers.\n";
+	"Exit status: 0; 1 when none answers.\n";
 
 static const char *text(const json_t *object, const char *key)
 {
@@ -47,6 +48,14 @@ static void print_joined(const json_t *list)
 	size_t i;
 
 	json_array_foreach(list, i, item) printf("%s%s", i ? "," : "", json_string_value(item));
+}
+
+static void print_head(const char *kind, const json_t *status, const char *ready)
+{
+	printf("%s %s (weir %s, process %" JSON_INTEGER_FORMAT "): %sup %.0f s%s\n", kind,
+	       text(status, kind), text(status, "version"), number(status, "pid"), ready,
+	       json_real_value(json_object_get(status, "uptime_s")),
+	       is_true(status, "adopted") ? ", took over a running data plane" : "");
 }
 
 static void print_interfaces(const json_t *status)
@@ -84,14 +93,15 @@ static void print_services(const json_t *status)
 static void print_backend(const char *pool, const json_t *backend)
 {
 	const json_t *check = json_object_get(backend, "check");
+	const char *why = is_true(backend, "next_hop") ? "" : text(backend, "next_hop_why");
 	const char *error = json_is_object(check) ? text(check, "last_error") : "";
 
 	printf("%-12s %-12s %-24s %6" JSON_INTEGER_FORMAT " %-7s %-10s %6.2f%% "
-	       "%14" JSON_INTEGER_FORMAT "  %s%s\n",
+	       "%14" JSON_INTEGER_FORMAT "%s%s%s%s\n",
 	       pool, text(backend, "name"), text(backend, "address"), number(backend, "weight"),
 	       text(backend, "state"), text(backend, "health"),
 	       json_real_value(json_object_get(backend, "share")), number(backend, "packets"),
-	       is_true(backend, "next_hop") ? "" : text(backend, "next_hop_why"), error);
+	       *why || *error ? "  " : "", why, *why && *error ? "; " : "", error);
 }
 
 static void print_pools(const json_t *status)
@@ -108,36 +118,52 @@ static void print_pools(const json_t *status)
 	}
 }
 
-static void print_verdicts(const json_t *status)
+/* The counters that are not 0. */
+static void print_counts(const char *head, const json_t *counts)
 {
-	const json_t *flows = json_object_get(status, "flows");
 	const char *name;
 	json_t *count;
 
-	printf("\n%-16s %14s %16s\n", "VERDICT", "PACKETS", "BYTES");
-	json_object_foreach(json_object_get(status, "verdicts"), name, count)
+	printf("\n%-16s %14s %16s\n", head, "PACKETS", "BYTES");
+	json_object_foreach((json_t *)counts, name, count)
 	{
 		if (number(count, "packets"))
 			printf("%-16s %14" JSON_INTEGER_FORMAT " %16" JSON_INTEGER_FORMAT "\n",
 			       name, number(count, "packets"), number(count, "bytes"));
 	}
+}
+
+static void print_node(const json_t *status)
+{
+	const json_t *flows = json_object_get(status, "flows");
+
+	print_head("node", status,
+		   is_true(status, "ready") ? "ready, " : "not ready yet: checks under way, ");
+	print_interfaces(status);
+	print_services(status);
+	print_pools(status);
+	print_counts("VERDICT", json_object_get(status, "verdicts"));
 	printf("\nflows: %" JSON_INTEGER_FORMAT " new, %" JSON_INTEGER_FORMAT
 	       " skipped, %" JSON_INTEGER_FORMAT " evicted; room for %" JSON_INTEGER_FORMAT "\n",
 	       number(flows, "new"), number(flows, "skipped"), number(flows, "evicted"),
 	       number(flows, "entries"));
 }
 
-static void print_status(const json_t *status)
+static void print_agent(const json_t *status)
 {
-	printf("node %s (weir %s, process %" JSON_INTEGER_FORMAT "): %s, up %.0f s%s\n",
-	       text(status, "node"), text(status, "version"), number(status, "pid"),
-	       is_true(status, "ready") ? "ready" : "not ready yet: checks under way",
-	       json_real_value(json_object_get(status, "uptime_s")),
-	       is_true(status, "adopted") ? ", took over a running data plane" : "");
+	const json_t *mss = json_object_get(status, "mss");
+
+	print_head("agent", status, "");
 	print_interfaces(status);
-	print_services(status);
-	print_pools(status);
-	print_verdicts(status);
+	printf("VIPs: ");
+	print_joined(json_object_get(status, "vips"));
+	printf("\ntunnels from: ");
+	print_joined(json_object_get(status, "balancers"));
+	printf("\nMSS of SYN-ACKs: %" JSON_INTEGER_FORMAT " (IPv4), %" JSON_INTEGER_FORMAT
+	       " (IPv6) at most\n",
+	       number(mss, "ipv4"), number(mss, "ipv6"));
+	print_counts("VERDICT", json_object_get(status, "verdicts"));
+	print_counts("SYN-ACK", json_object_get(status, "syn_acks"));
 }
 
 static int show(const char *socket, int as_json)
@@ -150,12 +176,13 @@ static int show(const char *socket, int as_json)
 	json_decref(request);
 	if (ret)
 		return command_fail("status", "%s", err.text);
-	/* An agent's is for programs alone. */
-	if (as_json || json_object_get(status, "agent")) {
+	if (as_json) {
 		json_dumpf(status, stdout, JSON_INDENT(2));
 		putchar('\n');
+	} else if (json_object_get(status, "agent")) {
+		print_agent(status);
 	} else {
-		print_status(status);
+		print_node(status);
 	}
 	json_decref(status);
 	return EXIT_OK;

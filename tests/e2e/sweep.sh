@@ -1,0 +1,46 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 60
+#
+# Runs that end in the middle: by Ctrl-C the demo still says how far it was and leaves nothing; what
+# a killed one left goes before the next one begins, also while a zombie has its process id.
+
+set -u
+# shellcheck source=tests/lib/netns.sh
+. "$(dirname "$0")/../lib/netns.sh"
+
+# A process that is dead, and its parent never asks: prints its id.
+zombie() {
+	# shellcheck disable=SC2016
+	setsid sh -c 'sleep 0 & echo $!; exec sleep 60' >"$DIR/zombie" </dev/null &
+	CHILD[parent]=$!
+	wait_for 5 test -s "$DIR/zombie"
+	ZOMBIE=$(cat "$DIR/zombie")
+	wait_for 5 grep -q '^State:[[:space:]]*Z' "/proc/$ZOMBIE/status"
+}
+
+there() { ip netns list | grep -qw -- "$1"; }
+event_in() { grep -q "$1" "$DIR/demo.out"; }
+
+netns_begin
+must "a zombie is there" zombie
+space live
+ip netns add "weir-$ZOMBIE-dead"
+mkdir "${TMPDIR:-/tmp}/weir-$ZOMBIE-dead"
+netns_sweep
+must_not "a dead run's namespace is gone" there "weir-$ZOMBIE-dead"
+must_not "and its directory" test -e "${TMPDIR:-/tmp}/weir-$ZOMBIE-dead"
+must "a living run's is not" there "$TAG-live"
+
+# In the background a shell ignores SIGINT, and cannot trap what was ignored when it began.
+WEIR_TAG=$TAG-demo setsid env --default-signal=INT "$ROOT/tools/demo" >"$DIR/demo.out" 2>&1 &
+CHILD[demo]=$!
+must "the demo is at work" wait_for 30 event_in "b2 is killed"
+kill -INT "${CHILD[demo]}"
+finished demo
+status=$?
+sed 's/^/# /' "$DIR/demo.out"
+must "by Ctrl-C it ends with status 130" test $status = 130
+must "says that it was cut short" event_in "^stopped before its script was over"
+must "what it had seen" grep -qE '^demo: requests=[1-9][0-9]* failed=0 broken=0 ' "$DIR/demo.out"
+must_not "and leaves nothing" grep -q . <(netns_left "$TAG-demo")
