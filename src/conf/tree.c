@@ -168,6 +168,12 @@ static int scan_event(struct scan *scan, const yaml_event_t *event)
 	}
 }
 
+/* A byte order mark says nothing in UTF-8; libyaml skips it only where it guesses the encoding. */
+static size_t mark_length(const char *text, size_t length)
+{
+	return length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+}
+
 static void start(yaml_parser_t *parser, const char *text, size_t length)
 {
 	yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING);
@@ -204,12 +210,15 @@ static int scan_text(const char *text, size_t length, struct err_list *errors)
 
 int tree_load(const char *text, size_t length, yaml_document_t *ret, struct err_list *errors)
 {
+	size_t mark = mark_length(text, length);
 	yaml_parser_t parser;
 	int code = 0;
 
 	if (length > CONF_FILE_MAX)
 		return refuse(errors, (yaml_mark_t){0},
 			      "the file is too large, expected 16 MiB at most");
+	text += mark;
+	length -= mark;
 	if (check_text(text, length, errors) || scan_text(text, length, errors))
 		return -EINVAL;
 	if (!yaml_parser_initialize(&parser))

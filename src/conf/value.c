@@ -282,9 +282,23 @@ static const char *refuse_prefix(const char *text)
 	return "has bits set past its length";
 }
 
+/* Outer sources are addresses of hosts, from the prefix's first to its last. */
+static const char *refuse_source(const struct prefix *prefix)
+{
+	unsigned first = prefix->length + (addr_is4(&prefix->addr) ? 96U : 0U);
+	struct addr last = prefix->addr;
+
+	for (unsigned bit = first; bit < 128; bit++)
+		last.bytes[bit / 8] |= (uint8_t)(0x80 >> bit % 8);
+	if (refuse_address(&prefix->addr) || refuse_address(&last))
+		return "has addresses that no host can have";
+	return NULL;
+}
+
 static const char *parse_prefix(const struct conf_key *key, const char *text, void *at)
 {
 	struct prefix prefix;
+	const char *wrong = NULL;
 
 	if (prefix_parse(text, &prefix))
 		return refuse_prefix(text);
@@ -292,9 +306,11 @@ static const char *parse_prefix(const struct conf_key *key, const char *text, vo
 		return "is not IPv4";
 	if (key->type == CONF_TYPE_PREFIX6 && addr_is4(&prefix.addr))
 		return "is not IPv6";
-	if (at)
+	if (key->type != CONF_TYPE_PREFIX)
+		wrong = refuse_source(&prefix);
+	if (at && !wrong)
 		*(struct prefix *)at = prefix;
-	return NULL;
+	return wrong;
 }
 
 static const char *parse_listen(const char *text, void *at)
