@@ -135,11 +135,14 @@ int agent_dp_open(const struct agent_dp_options *options, struct agent_dp **ret,
 
 static struct bpf_tc_hook egress_of(const char *interface)
 {
-	return (struct bpf_tc_hook){
-		.sz = sizeof(struct bpf_tc_hook),
-		.ifindex = (int)if_nametoindex(interface),
-		.attach_point = BPF_TC_EGRESS,
-	};
+	struct bpf_tc_hook hook;
+
+	/* The library refuses one whose padding is not zero, which an initialiser need not make so. */
+	memset(&hook, 0, sizeof(hook));
+	hook.sz = sizeof(hook);
+	hook.ifindex = (int)if_nametoindex(interface);
+	hook.attach_point = BPF_TC_EGRESS;
+	return hook;
 }
 
 static int silent(enum libbpf_print_level level, const char *format, va_list args)
