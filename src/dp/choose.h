@@ -97,7 +97,8 @@ PKT_INLINE void choose_record(const struct abi_node *node, struct flow *flow, co
 	struct abi_flow *entry;
 	__u32 worth;
 
-	if (!backend || !env_may_insert(node->insert_limit, flow->tick)) {
+	/* Over its own entry is no insert: the old one would go on to decide for the new flow. */
+	if (!backend || (!flow->pin && !env_may_insert(node->insert_limit, flow->tick))) {
 		env_event(ABI_EVENT_FLOW_SKIPPED);
 		return;
 	}

@@ -61,6 +61,25 @@ static void test_flow_keeps_backend(void **state)
 	engines_refill();
 }
 
+/* A flow that begins anew from the same port finds its entry's place, also beyond the limit. */
+static void test_own_place_is_no_insert(void **state)
+{
+	(void)state;
+	engines_forget_flows();
+	many_to(WORLD_M1);
+	run_many(1000, FRAME_SYN, WHY_SLOT);
+	run_many(1000, FRAME_FIN | FRAME_ACK, WHY_FLOW);
+	many_to(WORLD_M3);
+	for (size_t i = 0; i < engine_count; i++)
+		engines[i].tables->node->insert_limit = 0;
+	assert_int_equal(run_many(1000, FRAME_SYN, WHY_SLOT), WORLD_M3);
+	assert_int_equal(run_many(1000, FRAME_ACK, WHY_FLOW), WORLD_M3);
+	assert_int_equal(run_many(1001, FRAME_SYN, WHY_SLOT), WORLD_M3);
+	many_to(WORLD_M1);
+	assert_int_equal(run_many(1001, FRAME_ACK, WHY_SLOT), WORLD_M1);
+	engines_refill();
+}
+
 /* Without tracking the slot alone decides, at once. */
 static void test_untracked_follows_slot(void **state)
 {
@@ -301,6 +320,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(engines_test_kernel_ran),
 		cmocka_unit_test(test_flow_keeps_backend),
+		cmocka_unit_test(test_own_place_is_no_insert),
 		cmocka_unit_test(test_untracked_follows_slot),
 		cmocka_unit_test(test_flow_and_record),
 		cmocka_unit_test(test_other_owner),
