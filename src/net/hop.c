@@ -106,14 +106,14 @@ enum hop_missing hop_compose(const struct hop_facts *facts, struct nexthop *ret)
 	return HOP_NOTHING;
 }
 
-bool hop_may_stay(const struct nexthop *now, const struct rtnl_link *link,
-		  const struct neighbour *neighbour)
+bool hop_is_pending(const struct neighbour *neighbour)
 {
-	bool pending = neighbour && !neighbour->has_mac && !neighbour->failed &&
-		       !neighbour->refused;
+	return neighbour && !neighbour->has_mac && !neighbour->failed && !neighbour->refused;
+}
 
-	return now->resolved && pending && link && link->flags & IFF_UP &&
-	       link->flags & IFF_LOWER_UP;
+bool hop_may_stay(const struct rtnl_link *link)
+{
+	return link && link->flags & IFF_UP && link->flags & IFF_LOWER_UP;
 }
 
 bool hop_same(const struct nexthop *a, const struct nexthop *b)
@@ -122,4 +122,10 @@ bool hop_same(const struct nexthop *a, const struct nexthop *b)
 	       memcmp(a->src_mac, b->src_mac, sizeof(a->src_mac)) == 0 &&
 	       memcmp(a->dst_mac, b->dst_mac, sizeof(a->dst_mac)) == 0 &&
 	       addr_equal(&a->source, &b->source) && strcmp(a->why, b->why) == 0;
+}
+
+bool hop_same_link(const struct rtnl_link *a, const struct rtnl_link *b)
+{
+	return a->flags == b->flags && a->mtu == b->mtu && a->type == b->type &&
+	       memcmp(a->mac, b->mac, sizeof(a->mac)) == 0 && strcmp(a->name, b->name) == 0;
 }

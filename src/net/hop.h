@@ -21,10 +21,12 @@ struct hop_facts {
 enum hop_missing { HOP_ROUTE, HOP_LINK, HOP_NEIGHBOUR, HOP_NOTHING };
 
 enum hop_missing hop_compose(const struct hop_facts *facts, struct nexthop *ret);
+/* The neighbour was asked for, and has neither answered nor failed. */
+bool hop_is_pending(const struct neighbour *neighbour);
 /*
- * Whether `now` is the better report while a new neighbour has yet to answer: what was resolved
- * before, over a link (`link`, NULL if gone) that still carries. Dropping instead helps nobody.
+ * May what was resolved before stay in use while a new neighbour has yet to answer? Over a link
+ * (NULL if gone) that still carries: dropping instead helps nobody.
  */
-bool hop_may_stay(const struct nexthop *now, const struct rtnl_link *link,
-		  const struct neighbour *neighbour);
+bool hop_may_stay(const struct rtnl_link *link);
 bool hop_same(const struct nexthop *a, const struct nexthop *b);
+bool hop_same_link(const struct rtnl_link *a, const struct rtnl_link *b);

@@ -261,6 +261,27 @@ void neighbours_event(struct neighbours *neighbours, const struct rtnl_neigh *ne
 		neighbours->changed(neighbours->arg, neighbour);
 }
 
+static void reclaim(void *arg, const struct rtnl_neigh *neigh)
+{
+	struct neighbours *neighbours = arg;
+
+	if (!neigh->managed || neigh->protocol != RTNL_PROTOCOL ||
+	    find(neighbours, neigh->ifindex, &neigh->addr))
+		return;
+	if (neigh->state & NUD_USABLE)
+		rtnl_neigh_ask(neighbours->rtnl, neigh, RTNL_ASK_ONCE);
+	else
+		rtnl_neigh_delete(neighbours->rtnl, neigh);
+}
+
+void neighbours_reclaim(struct neighbours *neighbours)
+{
+	if (neighbours->reclaimed)
+		return;
+	neighbours->reclaimed = true;
+	rtnl_neigh_each(reclaim, neighbours);
+}
+
 void neighbours_expire(struct neighbours *neighbours, uint32_t ifindex)
 {
 	for (size_t i = 0; i < NEIGHBOUR_BUCKETS; i++) {

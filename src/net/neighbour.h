@@ -41,6 +41,7 @@ struct neighbours {
 	uv_timer_t settle; /* runs while something is failing */
 	LIST_HEAD(, neighbour) buckets[NEIGHBOUR_BUCKETS];
 	TAILQ_HEAD(, neighbour) failing;
+	bool reclaimed; /* what a killed run left, if any, was given back */
 	bool unmanaged; /* the kernel knows no NTF_EXT_MANAGED */
 	neighbour_changed *changed;
 	void *arg;
@@ -58,5 +59,10 @@ void neighbour_look(struct neighbour *neighbour);
  * it had not before. */
 bool neighbour_turn(struct neighbour *neighbour);
 void neighbours_event(struct neighbours *neighbours, const struct rtnl_neigh *neigh, bool gone);
+/*
+ * Gives back, once, what a run that was killed still has of the kernel and nobody here holds. To be
+ * called when all that is to be held has been looked up.
+ */
+void neighbours_reclaim(struct neighbours *neighbours);
 /* All, or those of one interface, are to be read anew. */
 void neighbours_expire(struct neighbours *neighbours, uint32_t ifindex);

@@ -180,10 +180,8 @@ static void choose_neighbour(struct entry *entry)
 
 static void look_up(struct entry *entry)
 {
-	struct rtnl_route route = {0};
-
-	entry->route_error = rtnl_route_get(&entry->nexthops->rtnl, &entry->address, &route);
-	entry->route = route;
+	memset(&entry->route, 0, sizeof(entry->route));
+	entry->route_error = rtnl_route_get(&entry->nexthops->rtnl, &entry->address, &entry->route);
 }
 
 static enum hop_missing compose(struct entry *entry, struct nexthop *ret)
@@ -215,12 +213,15 @@ static void refresh(struct entry *entry, struct nexthop *ret)
 	entry->missing = compose(entry, ret);
 }
 
+static bool is_pending(const struct entry *entry)
+{
+	return entry->missing == HOP_NEIGHBOUR && hop_is_pending(entry->neighbour);
+}
+
 static bool may_stay(struct entry *entry)
 {
-	const struct nexthop *now = &entry->now;
-
-	return entry->missing == HOP_NEIGHBOUR && now->resolved &&
-	       hop_may_stay(now, link_get(entry->nexthops, now->ifindex), entry->neighbour);
+	return entry->now.resolved && is_pending(entry) &&
+	       hop_may_stay(link_get(entry->nexthops, entry->now.ifindex));
 }
 
 static void entry_free(struct entry *entry)
@@ -267,6 +268,9 @@ static void work_on(struct entry *entry)
 		nexthop = entry->now;
 	if (!entry->version || !hop_same(&nexthop, &entry->now)) {
 		entry->now = nexthop;
+		/* Before the first answer nothing is known: what our user has may still hold. */
+		if (!entry->version && is_pending(entry))
+			return;
 		entry->version++;
 	}
 	tell(entry);
@@ -371,6 +375,7 @@ static void turn(uv_timer_t *timer)
 	struct nexthops *nexthops = timer->data;
 	struct entry *entry = LIST_FIRST(&nexthops->entries);
 
+	neighbours_reclaim(&nexthops->neighbours);
 	for (; entry; entry = LIST_NEXT(entry, all)) {
 		if (needs_turn(entry))
 			enqueue(entry, WORK_LOOKUP, false);
@@ -398,18 +403,12 @@ static void report_link(struct nexthops *nexthops, uint32_t ifindex)
 	}
 }
 
-static bool same_link(const struct rtnl_link *a, const struct rtnl_link *b)
-{
-	return a->flags == b->flags && a->mtu == b->mtu && a->type == b->type &&
-	       memcmp(a->mac, b->mac, sizeof(a->mac)) == 0 && strcmp(a->name, b->name) == 0;
-}
-
 /* An interface that goes takes its IPv4 routes along without a word about them. */
 static void on_link(struct nexthops *nexthops, const struct rtnl_link *kernel, bool gone)
 {
 	struct link *link = link_find(nexthops, kernel->ifindex);
 
-	if (link && !gone && same_link(&link->kernel, kernel))
+	if (link && !gone && hop_same_link(&link->kernel, kernel))
 		return;
 	change_all(nexthops);
 	if (!link)

@@ -462,6 +462,45 @@ int rtnl_neigh_get(struct rtnl *rtnl, const struct rtnl_neigh *key, struct rtnl_
 	return answer ? parse_neigh(answer, ret) : -EPROTO;
 }
 
+struct walk {
+	void (*each)(void *arg, const struct rtnl_neigh *neigh);
+	void *arg;
+};
+
+static int walk_neigh(const struct nlmsghdr *message, void *arg)
+{
+	const struct walk *walk = arg;
+	struct rtnl_neigh neigh;
+
+	if (message->nlmsg_type == RTM_NEWNEIGH && parse_neigh(message, &neigh) == 0)
+		walk->each(walk->arg, &neigh);
+	return MNL_CB_OK;
+}
+
+int rtnl_neigh_each(void (*each)(void *arg, const struct rtnl_neigh *neigh), void *arg)
+{
+	struct walk walk = {each, arg};
+	struct question question;
+	struct mnl_socket *socket;
+	int code = open_query(&socket), got = MNL_CB_OK;
+
+	if (code)
+		return code;
+	begin(&question, RTM_GETNEIGH, NLM_F_DUMP, sizeof(struct ndmsg));
+	if (mnl_socket_sendto(socket, question.buffer, message_of(&question)->nlmsg_len) < 0)
+		got = MNL_CB_ERROR;
+	while (got > MNL_CB_STOP) {
+		ssize_t length = mnl_socket_recvfrom(socket, question.answer, ANSWER_MAX);
+
+		got = length < 0 ? MNL_CB_ERROR
+				 : mnl_cb_run(question.answer, (size_t)length, 0, 0, walk_neigh,
+					      &walk);
+	}
+	code = got == MNL_CB_ERROR ? -errno : 0;
+	mnl_socket_close(socket);
+	return code;
+}
+
 /*
  * The kernel reads a change by hand as the whole truth: a flag that is not said again is taken
  * away. So EXT_LEARNED, which belongs to somebody else, is repeated.

@@ -84,6 +84,9 @@ int rtnl_link_get(struct rtnl *rtnl, uint32_t ifindex, struct rtnl_link *ret);
 /* `key` names interface and address. -ENOENT: no such entry. */
 int rtnl_neigh_get(struct rtnl *rtnl, const struct rtnl_neigh *key, struct rtnl_neigh *ret);
 
+/* Every entry of the kernel's tables, by a socket of its own: `each` may use another. */
+int rtnl_neigh_each(void (*each)(void *arg, const struct rtnl_neigh *neigh), void *arg);
+
 enum rtnl_ask {
 	RTNL_ASK_MANAGED, /* resolve, and keep resolved from now on */
 	RTNL_ASK_ONCE,    /* resolve; takes MANAGED back from an entry that has it */

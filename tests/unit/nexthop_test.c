@@ -126,6 +126,18 @@ static void wait_why(struct seen *seen, const char *why)
 			 seen->last.why, why);
 }
 
+static bool is_waiting(void *arg)
+{
+	return strstr(nexthop_now(((struct seen *)arg)->watch)->why, "waiting for");
+}
+
+/* While a neighbour has never answered nor failed nobody is told: what he has may still hold. */
+static void wait_waiting(struct seen *seen)
+{
+	assert_true(loop_until(&loop, is_waiting, seen));
+	assert_int_equal(seen->calls, 0);
+}
+
 static void assert_source(const struct seen *seen, const char *text)
 {
 	struct addr addr = addr_of(text);
@@ -342,7 +354,8 @@ static void test_silent(void **state)
 	(void)state;
 	watch(&ip4, "10.0.0.9");
 	watch(&ip6, "fd00::9");
-	wait_why(&ip4, "waiting for 10.0.0.9 on v0 to answer");
+	wait_waiting(&ip4);
+	assert_string_equal(nexthop_now(ip4.watch)->why, "waiting for 10.0.0.9 on v0 to answer");
 	wait_why(&ip4, "10.0.0.9 on v0 does not answer");
 	wait_why(&ip6, "fd00::9 on v0 does not answer");
 	pairs_run("PEER ip addr add 10.0.0.9/24 dev v1");
@@ -512,7 +525,7 @@ static void test_close_gives_back(void **state)
 	wait_mac(&seen[0], 1);
 	wait_mac(&seen[1], 1);
 	wait_mac(&seen[2], 0x44);
-	wait_why(&seen[3], "waiting for");
+	wait_waiting(&seen[3]);
 	close_nexthops();
 	assert_false(kernel_entry("v0", "10.0.0.2").managed);
 	assert_true(kernel_entry("v0", "10.0.0.2").has_mac); /* others may go on using it */
@@ -536,6 +549,36 @@ static void test_adopts(void **state)
 	wait_mac(&seen, 1);
 	close_nexthops();
 	assert_false(kernel_entry("v0", "10.0.0.2").managed);
+}
+
+static bool is_given_back(void *arg)
+{
+	return !kernel_entry("v0", arg).managed;
+}
+
+/* And what nobody wants any more is given back too. */
+static void test_reclaims(void **state)
+{
+	struct rtnl_neigh left = {.ifindex = if_nametoindex("v0")};
+	struct seen seen = {0};
+	struct rtnl rtnl;
+
+	(void)state;
+	pairs_run("ip neigh add 10.0.0.3 dev v0 managed");
+	assert_int_equal(rtnl_open(&rtnl), 0);
+	left.addr = addr_of("10.0.0.2");
+	assert_int_equal(rtnl_neigh_ask(&rtnl, &left, RTNL_ASK_MANAGED), 0);
+	left.addr = addr_of("fd00::2");
+	assert_int_equal(rtnl_neigh_ask(&rtnl, &left, RTNL_ASK_MANAGED), 0);
+	left.addr = addr_of("10.0.0.9");
+	assert_int_equal(rtnl_neigh_ask(&rtnl, &left, RTNL_ASK_MANAGED), 0);
+	rtnl_close(&rtnl);
+	watch(&seen, "10.0.0.2");
+	wait_mac(&seen, 1);
+	assert_true(loop_until(&loop, is_given_back, (void *)"fd00::2"));
+	assert_true(loop_until(&loop, is_given_back, (void *)"10.0.0.9"));
+	assert_true(kernel_entry("v0", "10.0.0.2").managed);
+	assert_true(kernel_entry("v0", "10.0.0.3").managed); /* somebody else's */
 }
 
 static bool is_reachable(void *arg)
@@ -582,6 +625,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_overrun, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_close_gives_back, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_adopts, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_reclaims, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_ask_once, set_up, tear_down),
 	};
 
