@@ -137,7 +137,7 @@ static struct bpf_tc_hook egress_of(const char *interface)
 {
 	struct bpf_tc_hook hook;
 
-	/* The library refuses one whose padding is not zero, which an initialiser need not make so. */
+	/* The library refuses one whose padding is not zero; an initialiser may not make it so. */
 	memset(&hook, 0, sizeof(hook));
 	hook.sz = sizeof(hook);
 	hook.ifindex = (int)if_nametoindex(interface);

@@ -28,8 +28,10 @@ struct nexthop {
 struct nexthops;
 struct nexthop_watch;
 
-/* Called when the next hop differs from what was last reported, and once after the start, when there
- * is an answer: a neighbour that was not asked before takes up to some seconds to be known dead. */
+/*
+ * Called when the next hop differs from what was last reported, and once after the start, when
+ * there is an answer: a neighbour never asked before takes up to some seconds to be known dead.
+ */
 typedef void nexthop_changed(void *arg, const struct nexthop *nexthop);
 
 int nexthops_open(uv_loop_t *loop, struct nexthops **ret, struct err *err);

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -117,4 +118,19 @@ void pairs_send_from_peer(const char *to)
 	assert_return_code(sendto(fd, "", 1, 0, (struct sockaddr *)&storage, length), errno);
 	close(fd);
 	assert_return_code(setns(here_fd, CLONE_NEWNET), errno);
+}
+
+struct rtnl_neigh pairs_neighbour(const char *link, const char *address)
+{
+	struct rtnl_neigh key = {.ifindex = if_nametoindex(link)};
+	struct rtnl_neigh found = {0};
+	struct rtnl rtnl;
+	int code;
+
+	assert_int_equal(addr_parse(address, &key.addr), 0);
+	assert_int_equal(rtnl_open(&rtnl), 0);
+	code = rtnl_neigh_get(&rtnl, &key, &found);
+	assert_true(code == 0 || code == -ENOENT);
+	rtnl_close(&rtnl);
+	return found;
 }

@@ -13,6 +13,8 @@
  */
 #pragma once
 
+#include "net/rtnl.h"
+
 /* Group fixtures of cmocka. */
 int pairs_open(void **state);
 int pairs_close(void **state);
@@ -22,3 +24,5 @@ void pairs_add(int number);
 void pairs_run(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Sends a packet from the peer to the address, for which its kernel asks who has that. */
 void pairs_send_from_peer(const char *to);
+/* Our kernel's entry for the address, all zero if there is none. */
+struct rtnl_neigh pairs_neighbour(const char *link, const char *address);

@@ -145,21 +145,6 @@ static void assert_source(const struct seen *seen, const char *text)
 	assert_true(addr_equal(&seen->last.source, &addr));
 }
 
-/* The entry in the kernel, all zero if there is none. */
-static struct rtnl_neigh kernel_entry(const char *link, const char *text)
-{
-	struct rtnl_neigh key = {.ifindex = if_nametoindex(link), .addr = addr_of(text)};
-	struct rtnl_neigh found = {0};
-	struct rtnl rtnl;
-	int code;
-
-	assert_int_equal(rtnl_open(&rtnl), 0);
-	code = rtnl_neigh_get(&rtnl, &key, &found);
-	assert_true(code == 0 || code == -ENOENT);
-	rtnl_close(&rtnl);
-	return found;
-}
-
 static void test_direct(void **state)
 {
 	struct seen seen = {0};
@@ -175,7 +160,7 @@ static void test_direct(void **state)
 	assert_source(&seen, "10.0.0.1");
 	assert_string_equal(seen.last.why, "");
 	assert_true(nexthop_now(seen.watch)->resolved);
-	assert_true(kernel_entry("v0", "10.0.0.2").managed);
+	assert_true(pairs_neighbour("v0", "10.0.0.2").managed);
 }
 
 static void test_gateway(void **state)
@@ -214,7 +199,7 @@ static void test_ip6(void **state)
 	assert_int_equal(routed.last.mtu, 1280);
 	assert_source(&direct, "fd00::1");
 	assert_source(&mixed, "10.0.0.1");
-	assert_true(kernel_entry("v0", "fd00::2").managed);
+	assert_true(pairs_neighbour("v0", "fd00::2").managed);
 }
 
 static void test_mac_changed(void **state)
@@ -237,7 +222,7 @@ static void test_mac_changed(void **state)
 
 static bool is_managed_again(void *arg)
 {
-	struct rtnl_neigh found = kernel_entry("v0", arg);
+	struct rtnl_neigh found = pairs_neighbour("v0", arg);
 
 	return found.managed && found.state & NUD_REACHABLE;
 }
@@ -316,7 +301,7 @@ static void test_other_gateway(void **state)
 	wait_mac(&seen, 3);
 	assert_source(&seen, "10.0.1.1");
 	/* The gateway that nobody needs any more is given back. */
-	assert_false(kernel_entry("v0", "10.0.0.2").managed);
+	assert_false(pairs_neighbour("v0", "10.0.0.2").managed);
 	pairs_run("ip route add 192.0.2.1/32 via 10.0.0.2");
 	wait_mac(&seen, 1);
 	pairs_run("ip rule add to 192.0.2.1 lookup 100");
@@ -432,7 +417,7 @@ static void test_shared(void **state)
 	wait_mac(&third, 0x79);
 	assert_int_equal(first.last.dst_mac[5], 1);
 	nexthops_unwatch(third.watch);
-	assert_false(kernel_entry("v0", "10.0.0.2").managed);
+	assert_false(pairs_neighbour("v0", "10.0.0.2").managed);
 }
 
 /* All that watch through one gateway hear of it, however many they are. */
@@ -527,11 +512,11 @@ static void test_close_gives_back(void **state)
 	wait_mac(&seen[2], 0x44);
 	wait_waiting(&seen[3]);
 	close_nexthops();
-	assert_false(kernel_entry("v0", "10.0.0.2").managed);
-	assert_true(kernel_entry("v0", "10.0.0.2").has_mac); /* others may go on using it */
-	assert_true(kernel_entry("v0", "10.0.0.3").managed); /* somebody else's */
-	assert_int_equal(kernel_entry("v0", "10.0.0.4").state, NUD_PERMANENT);
-	assert_int_equal(kernel_entry("v0", "10.0.0.5").state, 0);
+	assert_false(pairs_neighbour("v0", "10.0.0.2").managed);
+	assert_true(pairs_neighbour("v0", "10.0.0.2").has_mac); /* others may go on using it */
+	assert_true(pairs_neighbour("v0", "10.0.0.3").managed); /* somebody else's */
+	assert_int_equal(pairs_neighbour("v0", "10.0.0.4").state, NUD_PERMANENT);
+	assert_int_equal(pairs_neighbour("v0", "10.0.0.5").state, 0);
 }
 
 /* What a run that was killed left behind is taken over, and given back. */
@@ -548,60 +533,7 @@ static void test_adopts(void **state)
 	watch(&seen, "10.0.0.2");
 	wait_mac(&seen, 1);
 	close_nexthops();
-	assert_false(kernel_entry("v0", "10.0.0.2").managed);
-}
-
-static bool is_given_back(void *arg)
-{
-	return !kernel_entry("v0", arg).managed;
-}
-
-/* And what nobody wants any more is given back too. */
-static void test_reclaims(void **state)
-{
-	struct rtnl_neigh left = {.ifindex = if_nametoindex("v0")};
-	struct seen seen = {0};
-	struct rtnl rtnl;
-
-	(void)state;
-	pairs_run("ip neigh add 10.0.0.3 dev v0 managed");
-	assert_int_equal(rtnl_open(&rtnl), 0);
-	left.addr = addr_of("10.0.0.2");
-	assert_int_equal(rtnl_neigh_ask(&rtnl, &left, RTNL_ASK_MANAGED), 0);
-	left.addr = addr_of("fd00::2");
-	assert_int_equal(rtnl_neigh_ask(&rtnl, &left, RTNL_ASK_MANAGED), 0);
-	left.addr = addr_of("10.0.0.9");
-	assert_int_equal(rtnl_neigh_ask(&rtnl, &left, RTNL_ASK_MANAGED), 0);
-	rtnl_close(&rtnl);
-	watch(&seen, "10.0.0.2");
-	wait_mac(&seen, 1);
-	assert_true(loop_until(&loop, is_given_back, (void *)"fd00::2"));
-	assert_true(loop_until(&loop, is_given_back, (void *)"10.0.0.9"));
-	assert_true(kernel_entry("v0", "10.0.0.2").managed);
-	assert_true(kernel_entry("v0", "10.0.0.3").managed); /* somebody else's */
-}
-
-static bool is_reachable(void *arg)
-{
-	return kernel_entry("v0", arg).state & NUD_REACHABLE;
-}
-
-/* What is asked of a kernel that does not keep neighbours resolved by itself. */
-static void test_ask_once(void **state)
-{
-	struct rtnl_neigh key = {.ifindex = if_nametoindex("v0"), .addr = addr_of("10.0.0.2")};
-	struct rtnl rtnl;
-
-	(void)state;
-	assert_int_equal(rtnl_open(&rtnl), 0);
-	assert_int_equal(rtnl_neigh_ask(&rtnl, &key, RTNL_ASK_ONCE), 0);
-	assert_true(loop_until(&loop, is_reachable, (void *)"10.0.0.2"));
-	assert_false(kernel_entry("v0", "10.0.0.2").managed);
-	assert_int_equal(rtnl_neigh_delete(&rtnl, &key), 0);
-	assert_int_equal(kernel_entry("v0", "10.0.0.2").state, 0);
-	key.ifindex = 9999;
-	assert_int_equal(rtnl_neigh_ask(&rtnl, &key, RTNL_ASK_ONCE), -ENODEV);
-	rtnl_close(&rtnl);
+	assert_false(pairs_neighbour("v0", "10.0.0.2").managed);
 }
 
 int main(void)
@@ -625,8 +557,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_overrun, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_close_gives_back, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_adopts, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_reclaims, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_ask_once, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, pairs_open, pairs_close);
