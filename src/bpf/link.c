@@ -241,10 +241,55 @@ static void detach_pinned(int link_fd, const char *pin)
 		unlink(pin);
 }
 
+/* What is attached by a link that cannot be adopted. */
+struct former {
+	int program_fd; /* -1: nothing */
+	enum link_xdp mode;
+};
+
+static struct former former_of(int link_fd, int ifindex)
+{
+	struct former former = {.program_fd = -1};
+	struct bpf_link_info info;
+
+	if (!link_info(link_fd, &info) && info.type == BPF_LINK_TYPE_XDP &&
+	    info.xdp.ifindex == (__u32)ifindex && !link_mode(ifindex, info.prog_id, &former.mode))
+		former.program_fd = bpf_prog_get_fd_by_id(info.prog_id);
+	return former;
+}
+
+/* As both modes exclude each other, the former had to go before the new one could be tried. */
+static void put_back(const struct former *former, const struct link_attached *failed,
+		     const char *pin)
+{
+	struct link_attached again = *failed;
+
+	if (former->program_fd < 0 || link_create(former->program_fd, &again, former->mode))
+		return;
+	if (bpf_obj_pin(again.link_fd, pin))
+		bpf_link_detach(again.link_fd);
+	close(again.link_fd);
+}
+
+static int attach_and_pin(int program_fd, struct link_attached *attached, const char *pin,
+			  struct err *err)
+{
+	int error = attach_new(program_fd, attached, err);
+
+	if (error)
+		return error;
+	error = pin ? bpf_obj_pin(attached->link_fd, pin) : 0;
+	if (!error)
+		return 0;
+	detach_pinned(attached->link_fd, NULL);
+	return err_set(err, error, "cannot pin the link at %s: %s", pin, strerror(-error));
+}
+
 int link_attach(int program_fd, const char *interface, enum link_xdp wanted, const char *pin,
 		struct link_attached *ret, struct err *err)
 {
 	struct link_attached attached = {.wanted = wanted, .link_fd = -1};
+	struct former former = {.program_fd = -1};
 	int pinned, error;
 
 	attached.ifindex = (int)if_nametoindex(interface);
@@ -258,22 +303,29 @@ int link_attach(int program_fd, const char *interface, enum link_xdp wanted, con
 			*ret = attached;
 			return 0;
 		}
+		former = former_of(pinned, attached.ifindex);
 		detach_pinned(pinned, pin);
 	} else if (pinned != -ENOENT) {
 		return err_set(err, pinned, "cannot open the pinned link %s: %s", pin,
 			       strerror(-pinned));
 	}
 
-	error = attach_new(program_fd, &attached, err);
+	error = attach_and_pin(program_fd, &attached, pin, err);
 	if (error)
-		return error;
-	error = pin ? bpf_obj_pin(attached.link_fd, pin) : 0;
-	if (error) {
-		detach_pinned(attached.link_fd, NULL);
-		return err_set(err, error, "cannot pin the link at %s: %s", pin, strerror(-error));
-	}
-	*ret = attached;
-	return 0;
+		put_back(&former, &attached, pin);
+	else
+		*ret = attached;
+	if (former.program_fd >= 0)
+		close(former.program_fd);
+	return error;
+}
+
+bool link_is_lost(const struct link_attached *attached)
+{
+	struct bpf_link_info info;
+
+	return attached->link_fd < 0 || link_info(attached->link_fd, &info) ||
+	       info.xdp.ifindex != (__u32)attached->ifindex;
 }
 
 void link_detach(struct link_attached *attached, const char *pin)

@@ -39,6 +39,8 @@ int link_prepare_bpffs(const char *dir, struct err *err);
  */
 int link_attach(int program_fd, const char *interface, enum link_xdp wanted, const char *pin,
 		struct link_attached *ret, struct err *err);
+/* Has the interface gone away, and the program with it? */
+bool link_is_lost(const struct link_attached *attached);
 /* Detaches at once and unpins. */
 void link_detach(struct link_attached *attached, const char *pin);
 /* Lets go of the descriptor; the pinned link stays attached. */

@@ -46,6 +46,23 @@ int links_attach(struct links *links, int program_fd, const char *interface, enu
 	return ret;
 }
 
+int links_reattach(struct links *links, size_t at, int program_fd, struct err *err)
+{
+	struct link_attached *attached = &links->attached[at];
+	struct link_attached found;
+	char path[PINS_PATH_MAX], *pin = links->dir[0] ? path : NULL;
+	int ret = pin ? pin_path(links->dir, attached->interface, path, err) : 0;
+
+	if (!ret)
+		ret = link_attach(program_fd, attached->interface, attached->wanted, pin, &found,
+				  err);
+	if (ret)
+		return ret;
+	link_close(attached);
+	*attached = found;
+	return 0;
+}
+
 static void detach(struct links *links, struct link_attached *attached)
 {
 	char path[PINS_PATH_MAX], *pin = NULL;

@@ -24,6 +24,8 @@ int links_init(struct links *links, const char *dir, struct err *err);
 /* One interface more; see link_attach. */
 int links_attach(struct links *links, int program_fd, const char *interface, enum link_xdp wanted,
 		 struct err *err);
+/* Attaches one that is lost to the interface that has its name now. */
+int links_reattach(struct links *links, size_t at, int program_fd, struct err *err);
 /* Takes the last one back; if it was adopted it served before, and goes on. */
 void links_take_back(struct links *links);
 /* Is a link for the interface pinned in `dir`? */

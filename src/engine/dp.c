@@ -210,6 +210,11 @@ int dp_attach(struct dp *dp, const char *interface, enum link_xdp wanted, struct
 			    err);
 }
 
+int dp_reattach(struct dp *dp, size_t at, struct err *err)
+{
+	return links_reattach(&dp->links, at, bpf_program__fd(dp->skel->progs.weir_lb), err);
+}
+
 struct links *dp_links(struct dp *dp)
 {
 	return &dp->links;

@@ -32,6 +32,8 @@ struct dp_tables *dp_tables(struct dp *dp);
 
 /* Attaches to one more interface; see link_attach. */
 int dp_attach(struct dp *dp, const char *interface, enum link_xdp wanted, struct err *err);
+/* See links_reattach. */
+int dp_reattach(struct dp *dp, size_t at, struct err *err);
 struct links *dp_links(struct dp *dp);
 
 /* Sums over the cores. */

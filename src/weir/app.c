@@ -21,7 +21,10 @@
 #include "base/time.h"
 #include "weir/app_state.h"
 
-enum { SETTLE_MS = 50 };
+enum {
+	SETTLE_MS = 50,  /* from the first change of health to the slots' */
+	WATCH_MS = 1000, /* between looks at whether the program is still attached */
+};
 
 static uint64_t now_ms(void)
 {
@@ -226,6 +229,27 @@ static int start_backends(struct app *app, struct err *err)
 	return 0;
 }
 
+/* An interface that is deleted takes the program along; one of the same name may come later. */
+static void on_watch(uv_timer_t *timer)
+{
+	struct app *app = timer->data;
+	const struct links *links = dp_links(app->dp);
+
+	for (size_t i = 0; i < links->count; i++) {
+		const struct link_attached *attached = &links->attached[i];
+		struct err err;
+
+		if (!link_is_lost(attached))
+			continue;
+		if (!app->lost[i])
+			log_error("the interface is gone: nothing is attached", "interface=%s",
+				  attached->interface);
+		app->lost[i] = dp_reattach(app->dp, i, &err) != 0;
+		if (!app->lost[i])
+			daemon_log_attached(attached);
+	}
+}
+
 static int attach_all(struct app *app, struct err *err)
 {
 	const struct conf_node *node = &app->conf->node;
@@ -235,7 +259,7 @@ static int attach_all(struct app *app, struct err *err)
 
 		if (ret)
 			return ret;
-		daemon_log_attached(dp_links(app->dp));
+		daemon_log_attached(&dp_links(app->dp)->attached[i]);
 	}
 	links_detach_others(dp_links(app->dp));
 	return 0;
@@ -260,7 +284,11 @@ static int start(struct app *app, struct err *err)
 	ret = daemon_listen(&app->daemon, on_status, app, err);
 	if (ret)
 		return ret;
-	return attach_all(app, err);
+	ret = attach_all(app, err);
+	if (ret)
+		return ret;
+	uv_timer_start(&app->watch, on_watch, WATCH_MS, WATCH_MS);
+	return 0;
 }
 
 /* --- end --- */
@@ -283,6 +311,7 @@ static void stop_work(struct app *app)
 		nexthops_close(app->nexthops);
 	uv_close((uv_handle_t *)&app->deadline, NULL);
 	uv_close((uv_handle_t *)&app->settle, NULL);
+	uv_close((uv_handle_t *)&app->watch, NULL);
 }
 
 int app_run(const struct conf *conf, const char *file, struct err *err)
@@ -294,7 +323,8 @@ int app_run(const struct conf *conf, const char *file, struct err *err)
 		return ret;
 	uv_timer_init(&app.daemon.loop, &app.deadline);
 	uv_timer_init(&app.daemon.loop, &app.settle);
-	app.deadline.data = app.settle.data = &app;
+	uv_timer_init(&app.daemon.loop, &app.watch);
+	app.deadline.data = app.settle.data = app.watch.data = &app;
 	ret = start(&app, err);
 	if (!ret) {
 		log_info("running", "node=%s file=%s services=%zu pools=%zu backends=%zu",

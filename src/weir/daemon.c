@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "weir/daemon.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/log.h"
 #include "base/time.h"
@@ -33,6 +35,19 @@ static void start_signals(struct daemon *daemon)
 	}
 }
 
+/* A probe under way holds a descriptor, and the usual soft limit of 1024 is no limit of ours. */
+static void raise_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == limit.rlim_max)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		log_warn("the limit of open files stays low", "reason=%s",
+			 log_quote(strerror(errno)).text);
+}
+
 int daemon_open(struct daemon *daemon, const char *prefix, const char *name, const char *file,
 		struct err *err)
 {
@@ -49,6 +64,7 @@ int daemon_open(struct daemon *daemon, const char *prefix, const char *name, con
 		return err_set(err, error, "event loop: %s", uv_strerror(error));
 	}
 	start_signals(daemon);
+	raise_descriptors();
 	return 0;
 }
 
@@ -97,10 +113,8 @@ enum link_xdp daemon_xdp(enum conf_xdp xdp)
 	return modes[xdp];
 }
 
-void daemon_log_attached(const struct links *links)
+void daemon_log_attached(const struct link_attached *attached)
 {
-	const struct link_attached *attached = &links->attached[links->count - 1];
-
 	if (link_fell_back(attached))
 		log_warn("XDP fell back to generic mode, which is several times slower",
 			 "interface=%s reason=%s", attached->interface,

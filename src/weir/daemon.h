@@ -40,5 +40,5 @@ void daemon_run(struct daemon *daemon);
 void daemon_close(struct daemon *daemon);
 
 enum link_xdp daemon_xdp(enum conf_xdp xdp);
-/* Says in the log how XDP was attached last. */
-void daemon_log_attached(const struct links *links);
+/* Says in the log how XDP was attached. */
+void daemon_log_attached(const struct link_attached *attached);

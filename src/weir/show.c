@@ -2,6 +2,8 @@
 #include "weir/show.h"
 
 #include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
 
 const char *show_tracking(enum conf_tracking tracking)
 {
@@ -37,6 +39,21 @@ struct show_label show_label(const char *name)
 	for (size_t i = 0; name[i] && i + 1 < sizeof(label.text); i++)
 		label.text[i] = (char)tolower((unsigned char)name[i]);
 	return label;
+}
+
+json_t *show_bytes(const char *bytes)
+{
+	json_t *text = json_string(bytes);
+	char *copy = text ? NULL : strdup(bytes);
+
+	for (char *at = copy; at && *at; at++) {
+		if (*at & 0x80)
+			*at = '?';
+	}
+	if (!text)
+		text = json_string(copy ? copy : "?");
+	free(copy);
+	return text;
 }
 
 json_t *show_strings(const char *const *strings, size_t count)
@@ -93,11 +110,13 @@ json_t *show_links(const struct links *links)
 		const struct link_attached *attached = &links->attached[i];
 
 		json_array_append_new(
-			list, json_pack("{s:s, s:s, s:s, s:b, s:b, s:s}", "name",
-					attached->interface, "xdp", link_xdp_name(attached->mode),
-					"wanted", link_xdp_name(attached->wanted), "fallback",
-					link_fell_back(attached), "adopted", attached->adopted,
-					"why", link_fell_back(attached) ? attached->why : ""));
+			list,
+			json_pack("{s:s, s:s, s:s, s:b, s:b, s:s}", "name", attached->interface,
+				  "xdp",
+				  link_is_lost(attached) ? "none" : link_xdp_name(attached->mode),
+				  "wanted", link_xdp_name(attached->wanted), "fallback",
+				  link_fell_back(attached), "adopted", attached->adopted, "why",
+				  link_fell_back(attached) ? attached->why : ""));
 	}
 	return list;
 }

@@ -68,7 +68,7 @@ static int attach_all(struct agent_app *app, struct err *err)
 
 		if (error)
 			return error;
-		daemon_log_attached(agent_dp_links(app->dp));
+		daemon_log_attached(&agent_dp_links(app->dp)->attached[i]);
 	}
 	log_info("SYN-ACKs are clamped", "path_mtu=%u mss4=%u mss6=%u", app->path_mtu,
 		 app->limits.mss4, app->limits.mss6);

@@ -32,11 +32,11 @@ json_t *agent_app_report(void *arg)
 		json_object_set_new(clamps, show_label(clamp_names[i]).text,
 				    show_count(agent_dp_clamp_count(app->dp, (enum agent_clamp)i)));
 	return json_pack(
-		"{s:s, s:s, s:i, s:f, s:b, s:s, s:o, s:o, s:o, s:i, s:{s:i, s:i}, s:o, s:o}",
+		"{s:s, s:s, s:i, s:f, s:b, s:o, s:o, s:o, s:o, s:i, s:{s:i, s:i}, s:o, s:o}",
 		"agent", conf->name, "version", WEIR_VERSION, "pid", (int)getpid(), "uptime_s",
 		time_since_s(app->daemon.started_ns), "adopted", app->adopted, "file",
-		app->daemon.file, "interfaces", show_links(agent_dp_links(app->dp)), "vips",
-		show_addrs(conf->vips, conf->vip_count), "balancers",
+		show_bytes(app->daemon.file), "interfaces", show_links(agent_dp_links(app->dp)),
+		"vips", show_addrs(conf->vips, conf->vip_count), "balancers",
 		show_prefixes(conf->balancers, conf->balancer_count), "path_mtu",
 		(int)app->path_mtu, "mss", "ipv4", app->limits.mss4, "ipv6", app->limits.mss6,
 		"verdicts", verdicts, "syn_acks", clamps);
