@@ -19,6 +19,7 @@
 
 #include "base/log.h"
 #include "base/time.h"
+#include "bpf/gro.h"
 #include "weir/app_state.h"
 
 enum {
@@ -229,6 +230,28 @@ static int start_backends(struct app *app, struct err *err)
 	return 0;
 }
 
+static void now_attached(const struct app *app, const struct link_attached *attached)
+{
+	struct err err;
+
+	daemon_log_attached(attached);
+	if (attached->mode == LINK_XDP_GENERIC &&
+	    gro_suspend(dp_links(app->dp)->dir, attached->interface, &err))
+		log_warn("what is joined on receiving will be too big for the tunnel", "reason=%s",
+			 log_quote(err.text).text);
+}
+
+static bool is_generic(void *arg, const char *interface)
+{
+	const struct links *links = dp_links(((struct app *)arg)->dp);
+
+	for (size_t i = 0; i < links->count; i++) {
+		if (strcmp(links->attached[i].interface, interface) == 0)
+			return links->attached[i].mode == LINK_XDP_GENERIC;
+	}
+	return false;
+}
+
 /* An interface that is deleted takes the program along; one of the same name may come later. */
 static void on_watch(uv_timer_t *timer)
 {
@@ -246,7 +269,7 @@ static void on_watch(uv_timer_t *timer)
 				  attached->interface);
 		app->lost[i] = dp_reattach(app->dp, i, &err) != 0;
 		if (!app->lost[i])
-			daemon_log_attached(attached);
+			now_attached(app, attached);
 	}
 }
 
@@ -259,9 +282,10 @@ static int attach_all(struct app *app, struct err *err)
 
 		if (ret)
 			return ret;
-		daemon_log_attached(&dp_links(app->dp)->attached[i]);
+		now_attached(app, &dp_links(app->dp)->attached[i]);
 	}
 	links_detach_others(dp_links(app->dp));
+	gro_resume(dp_links(app->dp)->dir, is_generic, app);
 	return 0;
 }
 
@@ -298,8 +322,10 @@ static void stop_data_plane(struct app *app, bool failed)
 {
 	if (!app->dp)
 		return;
-	if (!failed || !dp_adopted(app->dp))
+	if (!failed || !dp_adopted(app->dp)) {
+		gro_resume(dp_links(app->dp)->dir, NULL, NULL);
 		dp_teardown(app->dp);
+	}
 	dp_close(app->dp);
 }
 

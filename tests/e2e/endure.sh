@@ -3,8 +3,8 @@
 # timeout: 120
 #
 # What a node lives through without help: few file descriptors, a file with an odd name, a start
-# over neighbours that the host has forgotten, an interface that is deleted and made anew, and a
-# start that is refused while an earlier daemon's program is attached.
+# over neighbours that the host has forgotten, an interface that is deleted and made anew, a start
+# that is refused while an earlier daemon's program is attached, and generic mode's receive offload.
 #
 #   client -- router -- lb1 (one-armed)
 #                  \--- b1, b2
@@ -28,6 +28,7 @@ limit_is_raised() {
 
 xdp_of() { node_status 1 | jq -r ".interfaces[] | select(.name == \"$1\").xdp"; }
 xdp_is() { [ "$(xdp_of "$1")" = "$2" ]; }
+gro_is() { in_ns lb1 ethtool -k br0 | grep -q "generic-receive-offload: $1"; }
 lost() { node_status 1 | jq '.verdicts.no_neighbor.packets'; }
 
 netns_begin
@@ -62,11 +63,13 @@ must "and serves again" wait_for 15 answer
 must "SIGTERM ends it with status 0" end lb1
 must_not "with nothing attached" has_xdp lb1
 
-# A bridge has no native XDP.
+# A bridge has no native XDP. What a generic program would be handed joined, is not joined.
 in_ns lb1 ip link add br0 type bridge
 in_ns lb1 ip link set br0 up
+must "the kernel joins what it receives" gro_is on
 node_config 1 auto | sed 's/\[eth0\]/[br0]/' >"$DIR/lb1.yaml"
 node_start 1
+must "but not while XDP is generic" gro_is off
 end lb1 KILL
 must "generic XDP stays attached when the daemon is killed" has_xdp lb1 br0
 sed 's/xdp: auto/xdp: native/' "$DIR/lb1.yaml" >"$DIR/native.yaml"
@@ -77,3 +80,4 @@ node_start 1
 must "the next start takes that over" test "$(node_status 1 | jq .interfaces[0].adopted)" = true
 must "and ends with status 0" end lb1
 must_not "with nothing attached at the end" has_xdp lb1 br0
+must "and all as it was" gro_is on
