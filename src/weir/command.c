@@ -55,6 +55,14 @@ int command_option(int argc, char **argv, const char *shorts, const struct optio
 	return '?';
 }
 
+int command_set_once(const char **field, const char *name, const char *option, const char *value)
+{
+	if (*field)
+		return command_usage_error(name, "--%s is given twice", option);
+	*field = value;
+	return EXIT_OK;
+}
+
 void command_print_errors(const char *name, const char *file, const struct err_list *errors)
 {
 	for (size_t i = 0; i < errors->count; i++) {

@@ -18,6 +18,9 @@ command_run command_agent, command_check, command_run_node, command_status, comm
 struct option;
 int command_option(int argc, char **argv, const char *shorts, const struct option *longs);
 
+/* The value of an option that may be given once: EXIT_OK, or EXIT_USAGE and a word about it. */
+int command_set_once(const char **field, const char *name, const char *option, const char *value);
+
 /* "weir NAME: text" and the hint at --help on standard error; returns EXIT_USAGE. */
 int command_usage_error(const char *name, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -3,8 +3,12 @@
  * weir: a layer-4 load balancer. This is the command table; the picture of the whole is in
  * ARCHITECTURE.md.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "weir/command.h"
 
@@ -30,7 +34,35 @@ static void print_usage(FILE *out)
 	      out);
 }
 
-int main(int argc, char **argv)
+/*
+ * A descriptor that a command opens must not become standard output or error because the caller
+ * closed these: the log would go into a socket or a file of ours. What stands in for them refuses
+ * what is written, as a closed one does.
+ */
+static int fill_standard(void)
+{
+	static const int modes[] = {O_WRONLY, O_RDONLY, O_RDONLY};
+
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", modes[fd]) != fd)
+			return -1;
+	}
+	return 0;
+}
+
+/* Output that did not arrive is a failure, whatever the command thinks of it. */
+static int finish(int status)
+{
+	bool failed = fflush(stdout) != 0;
+
+	if (status != EXIT_OK || !(failed || ferror(stdout)))
+		return status;
+	fprintf(stderr, "weir: cannot write the output%s%s\n", failed ? ": " : "",
+		failed ? strerror(errno) : "");
+	return EXIT_NO;
+}
+
+static int run(int argc, char **argv)
 {
 	if (argc < 2) {
 		print_usage(stderr);
@@ -51,4 +83,11 @@ int main(int argc, char **argv)
 	}
 	fprintf(stderr, "weir: no command \"%s\"; `weir --help` lists them\n", argv[1]);
 	return EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	if (fill_standard())
+		return EXIT_NO;
+	return finish(run(argc, argv));
 }

@@ -62,7 +62,10 @@ int command_agent(int argc, char **argv)
 
 	while ((option = command_option(argc, argv, ":c:h", options)) != -1) {
 		switch (option) {
-		case 'c': given.file = optarg; break;
+		case 'c':
+			if (command_set_once(&given.file, "agent", "config", optarg))
+				return EXIT_USAGE;
+			break;
 		case 'k': given.check = true; break;
 		case 'd': log_set_level(LOG_DEBUG); break;
 		case 'h': fputs(help, stdout); return EXIT_OK;

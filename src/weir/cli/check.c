@@ -138,9 +138,10 @@ static json_t *places_json(const struct err_list *list)
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < list->count; i++)
-		json_array_append_new(
-			array, json_pack("{s:i, s:i, s:s}", "line", list->errors[i].line, "column",
-					 list->errors[i].column, "text", list->errors[i].text));
+		json_array_append_new(array,
+				      json_pack("{s:i, s:i, s:o}", "line", list->errors[i].line,
+						"column", list->errors[i].column, "text",
+						show_bytes(list->errors[i].text)));
 	return array;
 }
 
@@ -198,8 +199,10 @@ static json_t *agent_json(const struct conf_agent *agent)
 
 static int put_json(json_t *value)
 {
-	if (!value || json_dumpf(value, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER) != 0)
+	if (!value)
 		return command_fail("check", "out of memory");
+	/* Output that cannot be written is told by main. */
+	json_dumpf(value, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
 	putchar('\n');
 	json_decref(value);
 	return EXIT_OK;
@@ -434,7 +437,9 @@ static int parse_options(int argc, char **argv, struct options *ret)
 		default: return EXIT_USAGE;
 		}
 	}
-	if (ret->help || ret->schema || ret->keys)
+	if (ret->help)
+		return EXIT_OK;
+	if (ret->schema || ret->keys)
 		return optind == argc ? EXIT_OK
 				      : command_usage_error("check", "no FILE is wanted here");
 	if (argc - optind != 1)

@@ -47,7 +47,10 @@ int command_run_node(int argc, char **argv)
 
 	while ((option = command_option(argc, argv, ":c:h", options)) != -1) {
 		switch (option) {
-		case 'c': file = optarg; break;
+		case 'c':
+			if (command_set_once(&file, "run", "config", optarg))
+				return EXIT_USAGE;
+			break;
 		case 'd': log_set_level(LOG_DEBUG); break;
 		case 'h': fputs(help, stdout); return EXIT_OK;
 		default: return EXIT_USAGE;

@@ -197,27 +197,31 @@ int command_status(int argc, char **argv)
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
+	const char *node = NULL, *socket = NULL;
 	char found[INSTANCE_PATH_MAX];
 	struct instance instance;
-	const char *socket = NULL;
 	struct err err;
-	int as_json = 0, option;
+	int as_json = 0, wrong = 0, option;
 
-	while ((option = command_option(argc, argv, ":n:jh", options)) != -1) {
+	while (!wrong && (option = command_option(argc, argv, ":n:jh", options)) != -1) {
 		switch (option) {
-		case 'n':
-			instance_init(&instance, "", optarg);
-			socket = instance.socket;
-			break;
-		case 's': socket = optarg; break;
+		case 'n': wrong = command_set_once(&node, "status", "node", optarg); break;
+		case 's': wrong = command_set_once(&socket, "status", "socket", optarg); break;
 		case 'j': as_json = 1; break;
 		case 'h': fputs(help, stdout); return EXIT_OK;
 		default: return EXIT_USAGE;
 		}
 	}
+	if (wrong)
+		return wrong;
 	if (optind != argc)
 		return command_usage_error("status", "\"%s\" is too much", argv[optind]);
-	if (!socket) {
+	if (node && socket)
+		return command_usage_error("status", "--node and --socket exclude each other");
+	if (node) {
+		instance_init(&instance, "", node);
+		socket = instance.socket;
+	} else if (!socket) {
 		if (instance_find_socket(found, &err))
 			return command_fail("status", "%s", err.text);
 		socket = found;

@@ -36,6 +36,11 @@ static const char help[] =
 	"  --json           {\"size\": slots, \"slots\": [\"backend\" or null, ...]}\n"
 	"  --help           this text\n";
 
+static int set_once(const char **field, const char *option)
+{
+	return command_set_once(field, "table", option, optarg);
+}
+
 /* 0, or the exit status to end with, and *done says so. */
 static int parse_options(int argc, char **argv, struct options *options, bool *done)
 {
@@ -50,21 +55,23 @@ static int parse_options(int argc, char **argv, struct options *options, bool *d
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
-	int option;
+	int option, wrong = 0;
 
 	*done = true;
-	while ((option = command_option(argc, argv, ":h", longs)) != -1) {
+	while (!wrong && (option = command_option(argc, argv, ":h", longs)) != -1) {
 		switch (option) {
-		case CONFIG: options->config = optarg; break;
-		case POOL: options->pool = optarg; break;
-		case DOWN: options->down = optarg; break;
-		case DRAIN: options->drain = optarg; break;
-		case MAINT: options->maint = optarg; break;
+		case CONFIG: wrong = set_once(&options->config, "config"); break;
+		case POOL: wrong = set_once(&options->pool, "pool"); break;
+		case DOWN: wrong = set_once(&options->down, "down"); break;
+		case DRAIN: wrong = set_once(&options->drain, "drain"); break;
+		case MAINT: wrong = set_once(&options->maint, "maint"); break;
 		case JSON: options->json = true; break;
 		case 'h': fputs(help, stdout); return EXIT_OK;
 		default: return EXIT_USAGE;
 		}
 	}
+	if (wrong)
+		return wrong;
 	if (optind < argc)
 		return command_usage_error("table", "unexpected \"%s\"", argv[optind]);
 	if (!options->config)
@@ -125,13 +132,13 @@ static void set_maint(struct pool *pool, size_t member)
 /* Does it to each member of a list of names with commas between; NULL is an empty list. */
 static int set_each(struct pool *pool, const char *names, void (*set)(struct pool *, size_t))
 {
-	while (names && *names) {
+	while (names) {
 		size_t length = strcspn(names, ","), member;
 
 		if (find_member(pool, names, length, &member))
 			return -1;
 		set(pool, member);
-		names += length + (names[length] == ',');
+		names = names[length] ? names + length + 1 : NULL;
 	}
 	return 0;
 }

@@ -83,10 +83,7 @@ static void print_help(void)
 
 static int set_once(const char **field, const char *option, const char *value)
 {
-	if (*field)
-		return command_usage_error(name, "--%s is given twice", option);
-	*field = value;
-	return 0;
+	return command_set_once(field, name, option, value);
 }
 
 static int parse_options(int argc, char **argv, struct options *options)

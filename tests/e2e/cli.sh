@@ -1,0 +1,94 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 60
+#
+# The command line, where it is used badly: output that cannot be written is a failure, an option
+# is never ignored, JSON is JSON whatever the name of the file.
+
+set -u
+# shellcheck source=tests/lib/netns.sh
+. "$(dirname "$0")/../lib/netns.sh"
+
+# ends STATUS COMMAND...: standard output and error are $DIR/out and $DIR/err.
+ends() {
+	local want=$1 status=0
+	shift
+	"$@" >"$DIR/out" 2>"$DIR/err" </dev/null || status=$?
+	[ $status = "$want" ] || say "# status $status, not $want: $*"
+	[ $status = "$want" ]
+}
+says() { grep -q -- "$1" "$DIR/err"; }
+
+# writes_to FILE COMMAND...
+writes_to() { "${@:2}" >"$1" 2>"$DIR/err"; }
+writes_nowhere() { "$@" >&- 2>"$DIR/err"; }
+
+netns_begin
+cd "$DIR" || exit 1
+COUNT_BACKEND=3 node_config 1 >node.yaml
+COUNT_LB=1 agent_config b1 >agent.yaml
+printf '\xef\xbb\xbf' | cat - node.yaml >marked.yaml
+odd=$(printf 'no\xffde.yaml')
+cp node.yaml "$odd"
+
+while read -r line; do
+	read -ra words <<<"$line"
+	must_not "a full disk is a failure: $line" writes_to /dev/full "$WEIR" "${words[@]}"
+	must "and is said" says 'cannot write'
+	must_not "closed output is a failure: $line" writes_nowhere "$WEIR" "${words[@]}"
+done <<-END
+	--help
+	--version
+	run --help
+	agent --help
+	agent --config agent.yaml --check
+	check node.yaml
+	check --json node.yaml
+	check --keys
+	check --schema
+	status --help
+	table --config node.yaml --pool web4
+	table --config node.yaml --pool web4 --json
+	trace --config node.yaml --packet 00
+	trace --config node.yaml --packet 00 --json
+END
+
+while read -r line; do
+	read -ra words <<<"$line"
+	must "an option comes once: $line" ends 2 "$WEIR" "${words[@]}"
+	must "which is said" says 'given twice'
+done <<-END
+	run --config node.yaml --config node.yaml
+	agent --config agent.yaml --config agent.yaml
+	table --config node.yaml --config node.yaml
+	table --config node.yaml --pool web4 --down b1 --down b2
+	trace --config node.yaml --packet 00 --down b1 --down b2
+	status --node x --node y
+END
+must "a node or a socket" ends 2 "$WEIR" status --node x --socket y
+must_not "an empty name is no backend" "$WEIR" table --config node.yaml --pool web4 --down b1,
+must_not "nor is none" "$WEIR" table --config node.yaml --pool web4 --down ''
+for command in run agent check status table trace; do
+	must "weir $command --help, with something more" ends 0 "$WEIR" $command --help more
+	must "which is on standard output" grep -q "^usage: weir $command" out
+	must "weir $command -h" ends 0 "$WEIR" $command -h
+done
+must "an unknown letter among letters is named" ends 2 "$WEIR" check -xyz node.yaml
+must "by itself" says "option -x"
+
+must "a byte order mark is no part of a file" ends 0 "$WEIR" check marked.yaml
+must "a file may have any name" ends 0 "$WEIR" check "$odd"
+must "also one that is not there" ends 1 "$WEIR" check --json "$odd.not"
+must "which JSON tells" jq -e '.errors | length == 1' out
+
+# A daemon's log is not to go into a socket of its own, and its status is JSON.
+space quiet
+in_ns quiet ip link add eth0 type veth peer name eth1
+in_ns quiet ip link set eth0 up
+sed -i 's/xdp: .*/xdp: generic/' "$odd"
+spawn quiet quiet bash -c 'exec "$0" run --config "$1" <&- >&- 2>&-' "$WEIR" "$odd"
+answers() { node_status 1 | jq -e '.file | test("no.de.yaml$")' >/dev/null; }
+must "a node without a terminal answers in JSON" wait_for 10 answers
+must "and holds its lock" grep -qx '[0-9]*' "$RUN/$TAG-lb1.lock"
+must "which has its number alone" test "$(wc -l <"$RUN/$TAG-lb1.lock")" = 1
+must "it ends as it should" end quiet
