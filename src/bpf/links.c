@@ -92,6 +92,44 @@ int links_is_pinned(const char *dir, const char *interface, bool *ret, struct er
 	return error;
 }
 
+const struct link_attached *links_find(const struct links *links, const char *interface)
+{
+	for (size_t i = 0; i < links->count; i++) {
+		if (strcmp(links->attached[i].interface, interface) == 0)
+			return &links->attached[i];
+	}
+	return NULL;
+}
+
+int links_order(const struct links *links, const char *const *interfaces, size_t count,
+		const char **ret, struct err *err)
+{
+	size_t first = 0, last = count;
+
+	for (size_t i = 0; i < count; i++) {
+		bool pinned = false;
+		int error = 0;
+
+		if (links->dir[0])
+			error = links_is_pinned(links->dir, interfaces[i], &pinned, err);
+		if (error)
+			return error;
+		if (pinned)
+			ret[--last] = interfaces[i];
+		else
+			ret[first++] = interfaces[i];
+	}
+	return 0;
+}
+
+void links_detach_new(struct links *links)
+{
+	for (size_t i = 0; i < links->count; i++) {
+		if (!links->attached[i].adopted)
+			detach(links, &links->attached[i]);
+	}
+}
+
 static bool is_ours(const struct links *links, const char *pin)
 {
 	for (size_t i = 0; i < links->count; i++) {

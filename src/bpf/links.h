@@ -28,6 +28,16 @@ int links_attach(struct links *links, int program_fd, const char *interface, enu
 int links_reattach(struct links *links, size_t at, int program_fd, struct err *err);
 /* Takes the last one back; if it was adopted it served before, and goes on. */
 void links_take_back(struct links *links);
+/* NULL: it is not attached. */
+const struct link_attached *links_find(const struct links *links, const char *interface);
+/*
+ * In which order to attach, so that a start that is refused somewhere leaves an earlier daemon's
+ * programs in place: its interfaces come last. `ret` has room for `count` names.
+ */
+int links_order(const struct links *links, const char *const *interfaces, size_t count,
+		const char **ret, struct err *err);
+/* Detaches what was not adopted. */
+void links_detach_new(struct links *links);
 /* Is a link for the interface pinned in `dir`? */
 int links_is_pinned(const char *dir, const char *interface, bool *ret, struct err *err);
 /* Detaches what is pinned for other interfaces: an earlier daemon's. */

@@ -153,7 +153,7 @@ static void on_new_service(void *arg, uint32_t record)
 
 /* --- start --- */
 
-static int open_tables(struct app *app, struct err *err)
+static int open_data_plane(struct app *app, struct err *err)
 {
 	const struct dp_options options = {
 		.pin_dir = app->daemon.instance.pins,
@@ -161,18 +161,21 @@ static int open_tables(struct app *app, struct err *err)
 		.ipv6 = balancer_wants_ipv6(app->conf),
 		.track = balancer_wants_track(app->conf),
 	};
-	struct balancer_start start = {
+
+	return dp_open(&options, &app->dp, err);
+}
+
+static int fill_tables(struct app *app, struct err *err)
+{
+	const struct balancer_start start = {
 		.health = POOL_UNKNOWN,
 		.now_ms = now_ms(),
 		.new_backend = on_new_backend,
 		.new_service = on_new_service,
+		.arg = app->dp,
 	};
-	int ret = dp_open(&options, &app->dp, err);
+	int ret = balancer_new(app->conf, dp_tables(app->dp), &start, &app->balancer, err);
 
-	if (ret)
-		return ret;
-	start.arg = app->dp;
-	ret = balancer_new(app->conf, dp_tables(app->dp), &start, &app->balancer, err);
 	if (!ret && dp_adopted(app->dp))
 		log_info("adopted the running data plane", "pins=%s", app->daemon.instance.pins);
 	return ret;
@@ -243,13 +246,18 @@ static void now_attached(const struct app *app, const struct link_attached *atta
 
 static bool is_generic(void *arg, const char *interface)
 {
-	const struct links *links = dp_links(((struct app *)arg)->dp);
+	const struct link_attached *attached =
+		links_find(dp_links(((struct app *)arg)->dp), interface);
 
-	for (size_t i = 0; i < links->count; i++) {
-		if (strcmp(links->attached[i].interface, interface) == 0)
-			return links->attached[i].mode == LINK_XDP_GENERIC;
-	}
-	return false;
+	return attached && attached->mode == LINK_XDP_GENERIC;
+}
+
+static bool is_older(void *arg, const char *interface)
+{
+	const struct link_attached *attached =
+		links_find(dp_links(((struct app *)arg)->dp), interface);
+
+	return !attached || attached->adopted;
 }
 
 /* An interface that is deleted takes the program along; one of the same name may come later. */
@@ -276,10 +284,14 @@ static void on_watch(uv_timer_t *timer)
 static int attach_all(struct app *app, struct err *err)
 {
 	const struct conf_node *node = &app->conf->node;
+	const char *names[LINKS_MAX];
+	int ret =
+		links_order(dp_links(app->dp), node->interfaces, node->interface_count, names, err);
 
+	if (ret)
+		return ret;
 	for (size_t i = 0; i < node->interface_count; i++) {
-		int ret = dp_attach(app->dp, node->interfaces[i], daemon_xdp(node->xdp), err);
-
+		ret = dp_attach(app->dp, names[i], daemon_xdp(node->xdp), err);
 		if (ret)
 			return ret;
 		now_attached(app, &dp_links(app->dp)->attached[i]);
@@ -291,8 +303,13 @@ static int attach_all(struct app *app, struct err *err)
 
 static int start(struct app *app, struct err *err)
 {
-	int ret = open_tables(app, err);
+	int ret = open_data_plane(app, err);
 
+	/* Tables that packets meet already change only once the interfaces are ours. */
+	if (!ret && dp_adopted(app->dp))
+		ret = attach_all(app, err);
+	if (!ret)
+		ret = fill_tables(app, err);
 	if (ret)
 		return ret;
 	ret = nexthops_open(&app->daemon.loop, &app->nexthops, err);
@@ -308,7 +325,8 @@ static int start(struct app *app, struct err *err)
 	ret = daemon_listen(&app->daemon, on_status, app, err);
 	if (ret)
 		return ret;
-	ret = attach_all(app, err);
+	if (!dp_adopted(app->dp))
+		ret = attach_all(app, err);
 	if (ret)
 		return ret;
 	uv_timer_start(&app->watch, on_watch, WATCH_MS, WATCH_MS);
@@ -325,6 +343,9 @@ static void stop_data_plane(struct app *app, bool failed)
 	if (!failed || !dp_adopted(app->dp)) {
 		gro_resume(dp_links(app->dp)->dir, NULL, NULL);
 		dp_teardown(app->dp);
+	} else {
+		gro_resume(dp_links(app->dp)->dir, is_older, app);
+		links_detach_new(dp_links(app->dp));
 	}
 	dp_close(app->dp);
 }

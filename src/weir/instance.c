@@ -25,6 +25,20 @@ void instance_init(struct instance *instance, const char *prefix, const char *na
 	instance->lock_fd = -1;
 }
 
+int instance_init_namespace(struct instance *instance, struct err *err)
+{
+	static const char path[] = "/proc/self/ns/net";
+	struct stat namespace;
+	char text[24];
+
+	if (stat(path, &namespace))
+		return err_set(err, -errno, "%s: %s", path, strerror(errno));
+	/* '@' stands in no name of a node or an agent. */
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)namespace.st_ino);
+	instance_init(instance, "agent@", text);
+	return 0;
+}
+
 /* A lock on a file that its holder has unlinked since is worth nothing. */
 static int is_current(int fd, const char *path)
 {

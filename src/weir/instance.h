@@ -22,6 +22,8 @@ struct instance {
 
 /* Fills the paths; touches nothing. `prefix` is "" or "agent-". */
 void instance_init(struct instance *instance, const char *prefix, const char *name);
+/* The network namespace that we are in, as something that there may be one agent of. */
+int instance_init_namespace(struct instance *instance, struct err *err);
 /* Takes the lock for as long as the process lives. -EBUSY: another process holds it. */
 int instance_lock(struct instance *instance, struct err *err);
 /* Lets go and removes the lock's file. */

@@ -88,6 +88,14 @@ must_not "with nothing pinned" test -e "$PINS/$TAG-other"
 must "which does not disturb the first" serving 60
 
 end lb1 KILL
+# A bridge has no native XDP.
+in_ns lb1 ip link add br0 type bridge
+in_ns lb1 ip link set br0 up
+sed "s/\\[eth0\\]/[eth0, br0]/; /shop4/,/always}/d" "$DIR/lb1.yaml" >"$DIR/changed.yaml"
+must "a start with a changed file and a bad interface fails" \
+	status_is 1 run_again "$DIR/changed.yaml"
+must "for that interface" grep -q 'br0: cannot attach' "$DIR/again.log"
+must "and changes nothing of what was served" serving 60
 node_start 1
 must "a third daemon serves too" serving 60
 must "the connection that lasted all the time is complete" finished download
@@ -112,9 +120,6 @@ agent_config b1 >"$DIR/agent.yaml"
 must "an agent's file is refused" status_is 1 run_again "$DIR/agent.yaml"
 must "as what it is" grep -q "is an agent's file, expected a node's" "$DIR/again.log"
 
-# A bridge has no native XDP.
-in_ns lb1 ip link add br0 type bridge
-in_ns lb1 ip link set br0 up
 sed 's/\[eth0\]/[br0]/' "$DIR/lb1.yaml" >"$DIR/native.yaml"
 must "xdp: native is refused where there is none" status_is 1 run_again "$DIR/native.yaml"
 must_not "with nothing attached" has_xdp lb1 br0

@@ -155,6 +155,7 @@ netns_end() {
 	done
 	wait
 	for name in "${SPACES[@]}"; do
+		rm -f "$RUN/agent@$(stat -Lc %i "/run/netns/$TAG-$name").lock"
 		ip netns del "$TAG-$name"
 	done
 	rm -rf $PINS/"$TAG"-* $PINS/agent-"$TAG"-* $RUN/"$TAG"-* $RUN/agent-"$TAG"-* "$DIR"

@@ -12,6 +12,7 @@
  */
 #include "weir/agent/app.h"
 
+#include <errno.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -61,11 +62,14 @@ static int open_programs(struct agent_app *app, struct err *err)
 static int attach_all(struct agent_app *app, struct err *err)
 {
 	const struct conf_agent *conf = app->conf;
+	const char *names[LINKS_MAX];
+	int error = links_order(agent_dp_links(app->dp), conf->interfaces, conf->interface_count,
+				names, err);
 
+	if (error)
+		return error;
 	for (size_t i = 0; i < conf->interface_count; i++) {
-		int error =
-			agent_dp_attach(app->dp, conf->interfaces[i], daemon_xdp(conf->xdp), err);
-
+		error = agent_dp_attach(app->dp, names[i], daemon_xdp(conf->xdp), err);
 		if (error)
 			return error;
 		daemon_log_attached(&agent_dp_links(app->dp)->attached[i]);
@@ -115,10 +119,45 @@ static int start(struct agent_app *app, struct err *err)
 
 /* --- end --- */
 
+/* What this start did not get hold of may serve another: its tc program must stay. */
+static void forget_unattached(struct agent_app *app)
+{
+	for (size_t i = app->state.interface_count; i-- > 0;) {
+		const char *name = app->state.interfaces[i].name;
+
+		if (!app->dp || !links_find(agent_dp_links(app->dp), name))
+			agent_state_drop_interface(&app->state, i);
+	}
+}
+
+/* What this start attached beside what its predecessor had. */
+static void release_new(struct agent_app *app)
+{
+	struct err err;
+
+	for (size_t i = app->state.interface_count; app->dp && i-- > 0;) {
+		const struct link_attached *attached =
+			links_find(agent_dp_links(app->dp), app->state.interfaces[i].name);
+
+		if (!attached || attached->adopted)
+			continue;
+		agent_host_release(&app->state.interfaces[i]);
+		agent_state_drop_interface(&app->state, i);
+	}
+	if (app->dp)
+		links_detach_new(agent_dp_links(app->dp));
+	if (agent_state_write(app->state_path, &app->state, &err))
+		log_warn("the state file is behind", "reason=%s", log_quote(err.text).text);
+}
+
 /* After a failed start that would have taken over, the predecessor's work stays as it is. */
 static void undo(struct agent_app *app, bool failed)
 {
-	if (!failed || !app->adopted) {
+	if (failed && !app->adopted)
+		forget_unattached(app);
+	if (failed && app->adopted) {
+		release_new(app);
+	} else {
 		agent_host_undo(&app->state);
 		if (app->dp)
 			agent_dp_teardown(app->dp);
@@ -129,6 +168,20 @@ static void undo(struct agent_app *app, bool failed)
 	agent_state_fini(&app->state);
 }
 
+static int lock_namespace(struct agent_app *app, struct err *err)
+{
+	struct err why;
+	int error = instance_init_namespace(&app->namespace, &why);
+
+	if (!error)
+		error = instance_lock(&app->namespace, &why);
+	if (!error)
+		return 0;
+	return err_set(err, error, "%s%s",
+		       error == -EBUSY ? "another agent is in this network namespace: " : "",
+		       why.text);
+}
+
 int agent_app_run(const struct conf_agent *conf, const char *file, struct err *err)
 {
 	struct agent_app app = {.conf = conf};
@@ -136,6 +189,11 @@ int agent_app_run(const struct conf_agent *conf, const char *file, struct err *e
 
 	if (error)
 		return error;
+	error = lock_namespace(&app, err);
+	if (error) {
+		daemon_close(&app.daemon);
+		return error;
+	}
 	read_state(&app);
 	error = start(&app, err);
 	if (!error) {
@@ -144,6 +202,7 @@ int agent_app_run(const struct conf_agent *conf, const char *file, struct err *e
 		daemon_run(&app.daemon);
 	}
 	undo(&app, error != 0);
+	instance_unlock(&app.namespace);
 	daemon_close(&app.daemon);
 	if (!error)
 		log_info("stopped", "agent=%s", conf->name);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The agent's daemon: readies the host for the VIPs, takes the tunnels off, answers on its control
- * socket, and undoes it all at its end. One agent of a name on a machine; interfaces that come
- * and go while it runs are out of its scope: it must be started again for a new one.
+ * socket, and undoes it all at its end. One agent of a name on a machine and one in a network
+ * namespace, for the loopback and the sysctls are the namespace's; interfaces that come and go
+ * while it runs are out of its scope: it must be started again for a new one.
  */
 #pragma once
 

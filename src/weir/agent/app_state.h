@@ -10,6 +10,7 @@
 struct agent_app {
 	const struct conf_agent *conf;
 	struct daemon daemon;
+	struct instance namespace; /* held: what an agent changes is the namespace's */
 	char state_path[INSTANCE_PATH_MAX];
 	struct agent_state state;
 	bool adopted; /* an earlier agent's work was found, and must outlive a failed start */

@@ -83,16 +83,29 @@ static void check_privileges(struct check *check)
 	}
 }
 
+static bool is_held(const struct instance *instance)
+{
+	int fd = open(instance->lock, O_RDONLY | O_CLOEXEC);
+	bool held = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB);
+
+	if (fd >= 0)
+		close(fd);
+	return held;
+}
+
 static void check_instance(struct check *check)
 {
-	int fd = open(check->instance.lock, O_RDONLY | O_CLOEXEC);
+	struct instance namespace;
+	struct err err;
 
-	if (fd < 0)
-		return;
-	if (flock(fd, LOCK_SH | LOCK_NB))
+	if (is_held(&check->instance))
 		say(check, PROBLEM, "%s runs already (%s is locked)", check->instance.name,
 		    check->instance.lock);
-	close(fd);
+	else if (instance_init_namespace(&namespace, &err))
+		say(check, PROBLEM, "%s", err.text);
+	else if (is_held(&namespace))
+		say(check, PROBLEM, "another agent is in this network namespace (%s is locked)",
+		    namespace.lock);
 }
 
 /* --- the host --- */

@@ -155,7 +155,7 @@ static void restore_setting(const struct agent_setting *setting)
 }
 
 /* The qdisc is ours to take only if we made it and nobody hung anything on it since. */
-static void release_interface(const struct agent_interface *interface)
+void agent_host_release(const struct agent_interface *interface)
 {
 	bool used = true;
 	struct err err;
@@ -198,7 +198,7 @@ void agent_host_release_others(const struct conf_agent *conf, struct agent_state
 	for (size_t i = state->interface_count; i-- > 0;) {
 		if (has_interface(conf, state->interfaces[i].name))
 			continue;
-		release_interface(&state->interfaces[i]);
+		agent_host_release(&state->interfaces[i]);
 		agent_state_drop_interface(state, i);
 	}
 }
@@ -208,7 +208,7 @@ void agent_host_undo(const struct agent_state *state)
 	for (size_t i = 0; i < state->address_count; i++)
 		remove_address(&state->addresses[i]);
 	for (size_t i = 0; i < state->interface_count; i++)
-		release_interface(&state->interfaces[i]);
+		agent_host_release(&state->interfaces[i]);
 	for (size_t i = 0; i < state->setting_count; i++)
 		restore_setting(&state->settings[i]);
 }

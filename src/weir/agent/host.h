@@ -18,5 +18,7 @@ int agent_host_apply_addresses(const struct agent_state *state, struct err *err)
 /* Undoes, and takes out of the state, what an earlier configuration needed and this one does not:
  * VIPs, and tc programs on other interfaces. */
 void agent_host_release_others(const struct conf_agent *conf, struct agent_state *state);
+/* Takes the tc program off an interface, and the qdisc if it was made for it. */
+void agent_host_release(const struct agent_interface *interface);
 /* Undoes all that the state holds. A sysctl that somebody else has changed since is left. */
 void agent_host_undo(const struct agent_state *state);
