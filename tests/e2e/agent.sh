@@ -129,7 +129,7 @@ end b1-agent KILL
 in_ns b1 tc filter add dev eth0 egress pref 7 protocol all u32 match u32 0 0 classid 1:1
 sed "s/$VIP4, //" "$DIR/b1.yaml" >"$DIR/less.yaml"
 spawn b1-agent b1 "$WEIR" agent --config "$DIR/less.yaml"
-has_less() { agent_status 2>/dev/null | jq -e '.vips | length == 1' >/dev/null; }
+has_less() { agent_status 2>/dev/null | json_is '.vips | length == 1'; }
 must "it starts again with a VIP less" wait_for 10 has_less
 vip_gone() { ! in_ns b1 ip addr show lo | grep -q "$VIP4"; }
 must "which is gone from the loopback" vip_gone

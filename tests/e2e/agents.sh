@@ -29,8 +29,7 @@ refused() {
 }
 says() { grep -q -- "$1" "$DIR/again"; }
 took_over() {
-	"$WEIR" status --socket "$RUN/agent-$TAG-b1.sock" --json 2>/dev/null |
-		jq -e .adopted >/dev/null
+	"$WEIR" status --socket "$RUN/agent-$TAG-b1.sock" --json 2>/dev/null | json_is .adopted
 }
 clamps() { in_ns b1 tc filter show dev eth0 egress | grep -q weir_clamp; }
 

@@ -79,7 +79,7 @@ must "by itself" says "option -x"
 must "a byte order mark is no part of a file" ends 0 "$WEIR" check marked.yaml
 must "a file may have any name" ends 0 "$WEIR" check "$odd"
 must "also one that is not there" ends 1 "$WEIR" check --json "$odd.not"
-must "which JSON tells" jq -e '.errors | length == 1' out
+must "which JSON tells" json_is '.errors | length == 1' <out
 
 # A daemon's log is not to go into a socket of its own, and its status is JSON.
 space quiet
@@ -87,7 +87,7 @@ in_ns quiet ip link add eth0 type veth peer name eth1
 in_ns quiet ip link set eth0 up
 sed -i 's/xdp: .*/xdp: generic/' "$odd"
 spawn quiet quiet bash -c 'exec "$0" run --config "$1" <&- >&- 2>&-' "$WEIR" "$odd"
-answers() { node_status 1 | jq -e '.file | test("no.de.yaml$")' >/dev/null; }
+answers() { node_status 1 | json_is '.file | test("no.de.yaml$")'; }
 must "a node without a terminal answers in JSON" wait_for 10 answers
 must "and holds its lock" grep -qx '[0-9]*' "$RUN/$TAG-lb1.lock"
 must "which has its number alone" test "$(wc -l <"$RUN/$TAG-lb1.lock")" = 1

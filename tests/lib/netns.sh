@@ -110,6 +110,10 @@ must_not() {
 	say "ok $TAP_COUNT - $text"
 }
 
+# json_is FILTER: whether the JSON on standard input is there and the filter makes true of it. Not
+# `jq -e`, for which no input at all is a success.
+json_is() { [ "$(jq "$1")" = true ]; }
+
 fail() {
 	say "not ok $((TAP_COUNT + 1)) - $*"
 	show_logs
