@@ -108,8 +108,8 @@ static int init_node(struct dp *dp, struct err *err)
 	if (node->version && node->version != ABI_VERSION)
 		return err_set(
 			err, -EPROTO,
-			"the tables pinned in %s are of layout %u, this weir's is %u: stop the "
-			"running node (weir stop, or remove the directory) and start anew",
+			"the tables pinned in %s are of layout %u, this weir's is %u: end the node "
+			"that made them with SIGTERM, or remove the directory, and start anew",
 			dp->links.dir, node->version, ABI_VERSION);
 	node->flow_buckets_mask = dp->tables.flow_buckets - 1;
 	if (node->version)

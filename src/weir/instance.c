@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 void instance_init(struct instance *instance, const char *prefix, const char *name)
@@ -105,10 +107,28 @@ static bool is_socket(const char *name, bool of_agents)
 	       (strncmp(name, "agent-", 6) == 0) == of_agents;
 }
 
+/* A daemon that was killed leaves its socket behind, on which nobody listens. */
+static bool is_listening(const char *path)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	bool listening;
+
+	if (fd < 0)
+		return true;
+	snprintf(name.sun_path, sizeof(name.sun_path), "%s", path);
+	/* Everything else than a refusal is for whoever asks it to explain. */
+	listening = connect(fd, (struct sockaddr *)&name, sizeof(name)) == 0 ||
+		    errno != ECONNREFUSED;
+	close(fd);
+	return listening;
+}
+
 /* How many there are; `path` is the last one's, `names` (of `room` bytes) has all, or what fits. */
 static int list_sockets(bool of_agents, char path[INSTANCE_PATH_MAX], char *names, size_t room)
 {
 	DIR *dir = opendir(INSTANCE_RUN_DIR);
+	char candidate[INSTANCE_PATH_MAX];
 	struct dirent *entry;
 	int found = 0;
 
@@ -116,11 +136,12 @@ static int list_sockets(bool of_agents, char path[INSTANCE_PATH_MAX], char *name
 	while (dir && (entry = readdir(dir))) {
 		size_t used = strlen(names);
 
-		if (!is_socket(entry->d_name, of_agents))
+		if (!is_socket(entry->d_name, of_agents) ||
+		    snprintf(candidate, sizeof(candidate), INSTANCE_RUN_DIR "/%s", entry->d_name) >=
+			    INSTANCE_PATH_MAX ||
+		    !is_listening(candidate))
 			continue;
-		if (snprintf(path, INSTANCE_PATH_MAX, INSTANCE_RUN_DIR "/%s", entry->d_name) >=
-		    INSTANCE_PATH_MAX)
-			continue;
+		strcpy(path, candidate);
 		snprintf(names + used, room - used, " %.*s", (int)strlen(entry->d_name) - 5,
 			 entry->d_name);
 		found++;

@@ -3,7 +3,7 @@
 # timeout: 60
 #
 # The way to the backends changes under a node: its neighbours are flushed, then its gateway gets
-# another MAC address. Forwarding resumes within a second.
+# another MAC address. Forwarding resumes; it takes a fraction of a second where nothing else runs.
 #
 #   client -- router (the gateway) -- lb1 (one-armed)
 #                  \--- b1, b2
@@ -12,13 +12,15 @@ set -u
 # shellcheck source=tests/lib/netns.sh
 . "$(dirname "$0")/../lib/netns.sh"
 
-answers4() { in_ns client curl -sf -o "$DIR/body" --connect-timeout 0.2 -m 0.4 http://$VIP4/; }
-answers6() { in_ns client curl -sf -o "$DIR/body" --connect-timeout 0.2 -m 0.4 "http://[$VIP6]/"; }
+# get URL SECONDS: short ones where the way may be gone, so that a lost SYN is not waited for.
+get() { in_ns client curl -sf -o "$DIR/body" --connect-timeout "$2" -m "$2" "$1"; }
+answers4() { get http://$VIP4/ 0.4; }
+answers6() { get "http://[$VIP6]/" 0.4; }
 # Several in a row, so that each backend has its turn.
 answer() {
 	local i
 	for i in 1 2 3 4 5 6; do
-		answers4 && answers6 || return 1
+		get http://$VIP4/ 3 && get "http://[$VIP6]/" 3 || return 1
 	done
 }
 
@@ -32,22 +34,22 @@ in_ns router sysctl -qw net.ipv4.conf.balancers.arp_notify=1 \
 must "requests are answered" answer
 
 in_ns lb1 ip neigh flush all
-must "within a second after the neighbours were flushed, IPv4" wait_for 1 answers4
-must "and IPv6" wait_for 1 answers6
+must "soon after the neighbours were flushed, IPv4" wait_for 5 answers4
+must "and IPv6" wait_for 5 answers6
 must "all the time from then on" answer
 
 gateway_moves 02:00:00:00:00:77
-must "within a second after the gateway's MAC changed, IPv4" wait_for 1 answers4
-must "and IPv6" wait_for 1 answers6
+must "soon after the gateway's MAC changed, IPv4" wait_for 5 answers4
+must "and IPv6" wait_for 5 answers6
 must "all the time from then on" answer
 
 in_ns lb1 ip link set eth0 address 02:00:00:00:00:99
-must "the node's own MAC address changes" wait_for 3 answer
+must "the node's own MAC address changes" wait_for 5 answer
 
 # Without any announcement: the kernel's own probes find out.
 in_ns lb1 ip neigh flush all
 gateway_moves 02:00:00:00:00:78
-must "a new address that is asked for anew" wait_for 1 answers4
+must "a new address that is asked for anew" wait_for 5 answers4
 must "the verdict that counts what was lost has a name" \
 	test "$(node_status 1 | jq '.verdicts.no_neighbor.packets')" -ge 0
 must "SIGTERM ends it with status 0" end lb1

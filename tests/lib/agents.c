@@ -55,6 +55,19 @@ struct agent_limits agents_limits(void)
 	return agent_dp_limits(PATH_MTU, OVERHEAD);
 }
 
+int agents_fill(void)
+{
+	for (size_t i = 0; i < VIPS; i++) {
+		if (addr_parse(vips[i], &vip_list[i]))
+			return -1;
+	}
+	for (size_t i = 0; i < TUNNEL_BALANCERS; i++) {
+		if (prefix_parse(tunnel_balancers[i], &balancer_list[i]))
+			return -1;
+	}
+	return 0;
+}
+
 int agents_open(void **state)
 {
 	const struct agent_dp_options options = {
@@ -67,14 +80,8 @@ int agents_open(void **state)
 	struct err err;
 
 	(void)state;
-	for (size_t i = 0; i < VIPS; i++) {
-		if (addr_parse(vips[i], &vip_list[i]))
-			return -1;
-	}
-	for (size_t i = 0; i < TUNNEL_BALANCERS; i++) {
-		if (prefix_parse(tunnel_balancers[i], &balancer_list[i]))
-			return -1;
-	}
+	if (agents_fill())
+		return -1;
 	if (geteuid() == 0 && agent_dp_open(&options, &agents_kernel, &err) != 0) {
 		print_error("%s\n", err.text);
 		return -1;

@@ -13,6 +13,8 @@ enum { AGENTS_ACTION_NONE = 0xffff }; /* no program gives it */
 
 extern struct agent_dp *agents_kernel; /* NULL: not root */
 
+/* Reads the addresses: before the functions below are asked; agents_open does it too. */
+int agents_fill(void);
 /* What SYN-ACKs are clamped to: a path of 1500 bytes, with balancers of both families. */
 struct agent_limits agents_limits(void);
 int agents_vip(const struct pkt_addr *addr);

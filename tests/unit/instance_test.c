@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Who runs here: the lock, and the socket of the only node. In a /run/weir of the test's own. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka wants the four above first */
+#include <cmocka.h>
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "weir/instance.h"
+
+static int open_world(void **state)
+{
+	(void)state;
+	if (geteuid() != 0) {
+		print_message("a mount namespace needs root\n");
+		return 0;
+	}
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    (mkdir(INSTANCE_RUN_DIR, 0755) && errno != EEXIST))
+		return -1;
+	return mount("tmpfs", INSTANCE_RUN_DIR, "tmpfs", 0, NULL);
+}
+
+static void need_root(void)
+{
+	if (geteuid() != 0)
+		skip();
+}
+
+/* Its socket, with a listener until the descriptor is closed. */
+static int listen_as(const char *prefix, const char *name)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct instance instance;
+
+	instance_init(&instance, prefix, name);
+	strcpy(address.sun_path, instance.socket);
+	unlink(instance.socket);
+	assert_return_code(bind(fd, (struct sockaddr *)&address, sizeof(address)), errno);
+	assert_return_code(listen(fd, 1), errno);
+	return fd;
+}
+
+static void test_paths(void **state)
+{
+	struct instance instance;
+
+	(void)state;
+	instance_init(&instance, "agent-", "b1.example");
+	assert_string_equal(instance.socket, "/run/weir/agent-b1.example.sock");
+	assert_string_equal(instance.lock, "/run/weir/agent-b1.example.lock");
+	assert_string_equal(instance.pins, "/sys/fs/bpf/weir/agent-b1:example");
+}
+
+static void test_find_socket(void **state)
+{
+	char path[INSTANCE_PATH_MAX];
+	struct err err;
+	int agent, one, two;
+
+	(void)state;
+	need_root();
+	assert_int_equal(instance_find_socket(path, &err), -ENOENT);
+	agent = listen_as("agent-", "b1");
+	assert_int_equal(instance_find_socket(path, &err), 0);
+	assert_string_equal(path, "/run/weir/agent-b1.sock");
+	one = listen_as("", "one");
+	assert_int_equal(instance_find_socket(path, &err), 0);
+	assert_string_equal(path, "/run/weir/one.sock");
+	two = listen_as("", "two");
+	assert_int_equal(instance_find_socket(path, &err), -EEXIST);
+	assert_non_null(strstr(err.text, " one"));
+	assert_non_null(strstr(err.text, " two"));
+	/* Killed: its socket's name is still there. */
+	close(one);
+	assert_int_equal(instance_find_socket(path, &err), 0);
+	assert_string_equal(path, "/run/weir/two.sock");
+	close(two);
+	close(agent);
+	assert_int_equal(instance_find_socket(path, &err), -ENOENT);
+}
+
+/* From another process. Returns 0 if it was refused, and told who holds it. */
+static int try_lock(void)
+{
+	char mine[32];
+	struct instance instance;
+	struct err err;
+	int status;
+	pid_t child;
+
+	snprintf(mine, sizeof(mine), "process %d ", (int)getpid());
+	child = fork();
+	if (child == 0) {
+		instance_init(&instance, "", "node");
+		_exit(instance_lock(&instance, &err) == -EBUSY && strstr(err.text, mine) ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return WEXITSTATUS(status);
+}
+
+static void test_lock(void **state)
+{
+	struct instance instance;
+	struct err err;
+
+	(void)state;
+	need_root();
+	instance_init(&instance, "", "node");
+	assert_int_equal(instance_lock(&instance, &err), 0);
+	assert_int_equal(try_lock(), 0);
+	instance_unlock(&instance);
+	assert_int_equal(access(instance.lock, F_OK), -1);
+	assert_int_equal(instance_lock(&instance, &err), 0);
+	instance_unlock(&instance);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_find_socket),
+		cmocka_unit_test(test_lock),
+	};
+
+	return cmocka_run_group_tests_name("instance", tests, open_world, NULL);
+}
