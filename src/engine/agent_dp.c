@@ -253,6 +253,14 @@ int agent_dp_attach(struct agent_dp *agent, const char *interface, enum link_xdp
 	return ret;
 }
 
+int agent_dp_reattach(struct agent_dp *agent, size_t at, struct err *err)
+{
+	int ret = links_reattach(&agent->links, at, bpf_program__fd(agent->skel->progs.weir_decap),
+				 err);
+
+	return ret ? ret : attach_clamp(agent, agent->links.attached[at].interface, err);
+}
+
 struct links *agent_dp_links(struct agent_dp *agent)
 {
 	return &agent->links;

@@ -44,6 +44,8 @@ int agent_dp_is_taken(const char *interface, const char *pin_dir, bool *ret, str
 /* Attaches both programs to one more interface. On failure nothing new is left attached. */
 int agent_dp_attach(struct agent_dp *agent, const char *interface, enum link_xdp wanted,
 		    struct err *err);
+/* See links_reattach. */
+int agent_dp_reattach(struct agent_dp *agent, size_t at, struct err *err);
 struct links *agent_dp_links(struct agent_dp *agent);
 /* Takes the tc program off, this process's or an earlier one's, and the clsact qdisc too if
  * asked. Nothing to do is no error. */

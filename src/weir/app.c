@@ -21,10 +21,7 @@
 #include "bpf/gro.h"
 #include "weir/app_state.h"
 
-enum {
-	SETTLE_MS = 50,  /* from the first change of health to the slots' */
-	WATCH_MS = 1000, /* between looks at whether the program is still attached */
-};
+enum { SETTLE_MS = 50 }; /* from the first change of health to the slots' */
 
 static uint64_t now_ms(void)
 {
@@ -259,25 +256,14 @@ static bool is_older(void *arg, const char *interface)
 	return !attached || attached->adopted;
 }
 
-/* An interface that is deleted takes the program along; one of the same name may come later. */
-static void on_watch(uv_timer_t *timer)
+static int reattach(void *arg, size_t at, struct err *err)
 {
-	struct app *app = timer->data;
-	const struct links *links = dp_links(app->dp);
+	struct app *app = arg;
+	int ret = dp_reattach(app->dp, at, err);
 
-	for (size_t i = 0; i < links->count; i++) {
-		const struct link_attached *attached = &links->attached[i];
-		struct err err;
-
-		if (!link_is_lost(attached))
-			continue;
-		if (!app->lost[i])
-			log_error("the interface is gone: nothing is attached", "interface=%s",
-				  attached->interface);
-		app->lost[i] = dp_reattach(app->dp, i, &err) != 0;
-		if (!app->lost[i])
-			now_attached(app, attached);
-	}
+	if (!ret)
+		now_attached(app, &dp_links(app->dp)->attached[at]);
+	return ret;
 }
 
 static int attach_all(struct app *app, struct err *err)
@@ -328,7 +314,7 @@ static int start(struct app *app, struct err *err)
 		ret = attach_all(app, err);
 	if (ret)
 		return ret;
-	uv_timer_start(&app->watch, on_watch, WATCH_MS, WATCH_MS);
+	daemon_watch(&app->daemon, dp_links(app->dp), reattach, app);
 	return 0;
 }
 
@@ -357,7 +343,6 @@ static void stop_work(struct app *app)
 		nexthops_close(app->nexthops);
 	uv_close((uv_handle_t *)&app->deadline, NULL);
 	uv_close((uv_handle_t *)&app->settle, NULL);
-	uv_close((uv_handle_t *)&app->watch, NULL);
 }
 
 int app_run(const struct conf *conf, const char *file, struct err *err)
@@ -369,8 +354,7 @@ int app_run(const struct conf *conf, const char *file, struct err *err)
 		return ret;
 	uv_timer_init(&app.daemon.loop, &app.deadline);
 	uv_timer_init(&app.daemon.loop, &app.settle);
-	uv_timer_init(&app.daemon.loop, &app.watch);
-	app.deadline.data = app.settle.data = app.watch.data = &app;
+	app.deadline.data = app.settle.data = &app;
 	ret = start(&app, err);
 	if (!ret) {
 		log_info("running", "node=%s file=%s services=%zu pools=%zu backends=%zu",

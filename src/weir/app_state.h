@@ -27,9 +27,7 @@ struct app {
 	struct daemon daemon;
 	uv_timer_t deadline; /* of what changes by time alone */
 	uv_timer_t settle;   /* runs while slots are behind health */
-	uv_timer_t watch;    /* looks whether the programs are still attached */
 	struct dp *dp;
-	bool lost[LINKS_MAX]; /* by interface: said so */
 	struct balancer *balancer;
 	struct health *health;
 	struct nexthops *nexthops;

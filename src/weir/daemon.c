@@ -9,6 +9,8 @@
 #include "base/log.h"
 #include "base/time.h"
 
+enum { WATCH_MS = 1000 }; /* between looks at whether the programs are still attached */
+
 static void on_signal(uv_signal_t *signal, int number)
 {
 	struct daemon *daemon = signal->data;
@@ -64,8 +66,37 @@ int daemon_open(struct daemon *daemon, const char *prefix, const char *name, con
 		return err_set(err, error, "event loop: %s", uv_strerror(error));
 	}
 	start_signals(daemon);
+	uv_timer_init(&daemon->loop, &daemon->watch);
+	daemon->watch.data = daemon;
 	raise_descriptors();
 	return 0;
+}
+
+/* An interface that is deleted takes the program along; one of the same name may come later. */
+static void on_watch(uv_timer_t *timer)
+{
+	struct daemon *daemon = timer->data;
+
+	for (size_t i = 0; i < daemon->links->count; i++) {
+		const struct link_attached *attached = &daemon->links->attached[i];
+		struct err err;
+
+		if (!link_is_lost(attached))
+			continue;
+		if (!daemon->lost[i])
+			log_error("the interface is gone: nothing is attached", "interface=%s",
+				  attached->interface);
+		daemon->lost[i] = daemon->reattach(daemon->watch_arg, i, &err) != 0;
+	}
+}
+
+void daemon_watch(struct daemon *daemon, const struct links *links, daemon_reattach *reattach,
+		  void *arg)
+{
+	daemon->links = links;
+	daemon->reattach = reattach;
+	daemon->watch_arg = arg;
+	uv_timer_start(&daemon->watch, on_watch, WATCH_MS, WATCH_MS);
 }
 
 static json_t *on_request(void *arg, const json_t *request)
@@ -97,6 +128,7 @@ void daemon_close(struct daemon *daemon)
 		control_close(daemon->control);
 	for (size_t i = 0; i < sizeof(daemon->signals) / sizeof(daemon->signals[0]); i++)
 		uv_close((uv_handle_t *)&daemon->signals[i], NULL);
+	uv_close((uv_handle_t *)&daemon->watch, NULL);
 	uv_run(&daemon->loop, UV_RUN_DEFAULT);
 	uv_loop_close(&daemon->loop);
 	instance_unlock(&daemon->instance);

@@ -17,6 +17,9 @@
 /* The daemon's state as JSON; a new reference. */
 typedef json_t *daemon_report(void *arg);
 
+/* Attaches anew the link at that place, and does what belongs to it. 0 or -errno. */
+typedef int daemon_reattach(void *arg, size_t at, struct err *err);
+
 struct daemon {
 	struct instance instance;
 	const char *file;
@@ -26,6 +29,11 @@ struct daemon {
 	struct control *control; /* NULL: not listening yet */
 	daemon_report *report;
 	void *arg;
+	uv_timer_t watch;
+	const struct links *links; /* watched */
+	bool lost[LINKS_MAX];      /* of these: said so */
+	daemon_reattach *reattach;
+	void *watch_arg;
 };
 
 /* Takes the lock, readies the loop. `prefix` and `name` as instance_init; `file` is for words. */
@@ -33,6 +41,9 @@ int daemon_open(struct daemon *daemon, const char *prefix, const char *name, con
 		struct err *err);
 /* Answers on the control socket from now on. */
 int daemon_listen(struct daemon *daemon, daemon_report *report, void *arg, struct err *err);
+/* From now on says in the log when an interface goes, and attaches to a new one of its name. */
+void daemon_watch(struct daemon *daemon, const struct links *links, daemon_reattach *reattach,
+		  void *arg);
 /* Until SIGTERM or SIGINT. */
 void daemon_run(struct daemon *daemon);
 /* Closes all that daemon_open and daemon_listen opened, when the caller has closed its own handles;

@@ -26,13 +26,23 @@ limit_is_raised() {
 	awk '/^Max open files/ { exit $4 != $5 || $4 <= 64 }' "/proc/${CHILD[lb1]}/limits"
 }
 
+# A bridge has the lowest of its ports' addresses, unless it is told one: its hosts would have to
+# find out when a port goes.
+keep_address() {
+	in_ns router ip link set "$1" address \
+		"$(in_ns router ip -j link show "$1" | jq -r '.[0].address')"
+}
+
 xdp_of() { node_status 1 | jq -r ".interfaces[] | select(.name == \"$1\").xdp"; }
 xdp_is() { [ "$(xdp_of "$1")" = "$2" ]; }
 gro_is() { in_ns lb1 ethtool -k br0 | grep -q "generic-receive-offload: $1"; }
+has_clamp() { in_ns "$1" tc filter show dev eth0 egress | grep -q weir_clamp; }
 lost() { node_status 1 | jq '.verdicts.no_neighbor.packets'; }
 
 netns_begin
 stack 1 2
+keep_address balancers
+keep_address backends
 end lb1
 mv "$DIR/lb1.yaml" "$DIR/"$'lb1-\xff.yaml'
 spawn lb1 lb1 prlimit --nofile=64:4096 "$WEIR" run --config "$DIR/"$'lb1-\xff.yaml'
@@ -60,7 +70,22 @@ on_bridge lb1 lb1 balancers 192.0.2.11/24 2001:db8:2::11/64 192.0.2.1 2001:db8:2
 must "it attaches to a new one of that name" wait_for 5 xdp_is eth0 native
 birdc -s "$DIR/bird.ctl" configure >>"$DIR/birdc.log"
 must "and serves again" wait_for 15 answer
-must "SIGTERM ends it with status 0" end lb1
+
+# The same on a backend, all of whose interface's settings go too.
+in_ns b1 ip link del eth0
+must "an agent says that its interface is gone" \
+	wait_for 5 grep -q 'level=error.*interface=eth0' "$DIR/b1-agent.log"
+on_bridge b1 b1 backends 10.0.1.11/24 2001:db8:1::11/64 10.0.1.1 2001:db8:1::1
+in_ns router ip neigh flush dev backends
+must "it attaches to a new one" wait_for 5 has_xdp b1
+must "with the filter for the clamp" wait_for 5 has_clamp b1
+must "and is healthy again" wait_for 15 node_is_up 1
+end b2-nginx
+must "and serves, all alone" wait_for 15 answer
+backend_start b2
+must "SIGTERM ends the agent with status 0" end b1-agent
+must_not "with nothing attached" has_xdp b1
+must "SIGTERM ends the node with status 0" end lb1
 must_not "with nothing attached" has_xdp lb1
 
 # A bridge has no native XDP. What a generic program would be handed joined, is not joined.

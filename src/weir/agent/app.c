@@ -59,6 +59,19 @@ static int open_programs(struct agent_app *app, struct err *err)
 	return agent_dp_open(&options, &app->dp, err);
 }
 
+/* What was set for the old interface went with it. */
+static int reattach(void *arg, size_t at, struct err *err)
+{
+	struct agent_app *app = arg;
+	int error = agent_dp_reattach(app->dp, at, err);
+
+	if (!error)
+		daemon_log_attached(&agent_dp_links(app->dp)->attached[at]);
+	if (!error && agent_host_apply_settings(&app->state, err))
+		log_warn("the new interface is not set up", "reason=%s", log_quote(err->text).text);
+	return error;
+}
+
 static int attach_all(struct agent_app *app, struct err *err)
 {
 	const struct conf_agent *conf = app->conf;
@@ -114,6 +127,7 @@ static int start(struct agent_app *app, struct err *err)
 	error = agent_state_write(app->state_path, &app->state, err);
 	if (error)
 		return error;
+	daemon_watch(&app->daemon, agent_dp_links(app->dp), reattach, app);
 	return daemon_listen(&app->daemon, agent_app_report, app, err);
 }
 
