@@ -475,12 +475,25 @@ static void check_mtu(struct reader *reader, const uint32_t *mtu, bool ipv6)
 			*mtu, MTU6_MIN);
 }
 
+/* An agent's lock, socket and pins are named agent-NAME; a node's must not be the same. */
+static void check_node_name(struct reader *reader, const struct conf_node *node)
+{
+	static const struct conf_place start = {1, 1};
+
+	if (node->name && strncmp(node->name, "agent-", strlen("agent-")) == 0)
+		reader_error(reader, reader_place(reader, &node->name, start),
+			     "name \"%s\" is what an agent's files are called, expected a name "
+			     "that does not begin with agent-",
+			     node->name);
+}
+
 void verify_conf(struct reader *reader, struct conf *conf)
 {
 	struct entries pools;
 
 	conf->node.has_source4 = reader_node(reader, &conf->node.source4) != NULL;
 	conf->node.has_source6 = reader_node(reader, &conf->node.source6) != NULL;
+	check_node_name(reader, &conf->node);
 	check_interfaces(reader, conf->node.interfaces, conf->node.interface_count);
 	for (size_t i = 0; i < conf->pool_count; i++)
 		size_table(reader, &conf->pools[i]);

@@ -15,7 +15,6 @@
 
 #include <linux/types.h>
 
-#include "dp/abi_count.h"
 #include "pkt/addr.h"
 
 enum {
@@ -168,6 +167,12 @@ struct abi_bucket {
 _Static_assert(sizeof(struct abi_bucket) == 64, "abi_bucket is a cache line");
 
 /* --- what comes back --- */
+
+/* What is counted under a verdict, by each core for itself. */
+struct abi_count {
+	__u64 packets;
+	__u64 bytes; /* of the frame as it came */
+};
 
 /* Events beside verdicts; a counter of each core. */
 enum abi_event {

@@ -7,7 +7,7 @@
 
 #include <linux/types.h>
 
-#include "dp/abi_count.h"
+#include "dp/abi.h"
 #include "pkt/addr.h"
 
 enum {

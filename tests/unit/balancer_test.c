@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "engine/native.h"
-#include "weir/balancer/balancer.h"
+#include "weir/node/balancer.h"
 
 enum { UP = ABI_BACKEND_UP, KEEP = ABI_BACKEND_KEEP };
 

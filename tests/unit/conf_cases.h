@@ -29,6 +29,8 @@ struct wrong_case {
 };
 
 static const struct wrong_case wrong_cases[] = {
+	{"node: {name: agent-b1, interfaces: [eth0]}\n" POOL SERVICE,
+	 {{1, 14, "does not begin with agent-"}}},
 	/* --- not YAML, or not for us --- */
 	{"", {{1, 1, "is empty"}}},
 	{"# nothing\n", {{1, 1, "is empty"}}},

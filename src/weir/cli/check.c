@@ -11,10 +11,10 @@
 #include "dp/abi.h"
 #include "dp/abi_agent.h"
 #include "hash/maglev.h"
-#include "weir/balancer/assemble.h"
+#include "weir/cli/show.h"
 #include "weir/command.h"
 #include "weir/daemon.h"
-#include "weir/show.h"
+#include "weir/node/assemble.h"
 
 /* What the configuration allows, the tables hold. */
 _Static_assert(CONF_VIPS_MAX == (int)ABI_VIPS_USED, "VIPs");

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "weir/app.h"
 #include "weir/command.h"
+#include "weir/node/app.h"
 
 static const char help[] =
 	"usage: weir run --config FILE [--debug]\n"

@@ -18,10 +18,10 @@
 
 #include "engine/dp.h"
 #include "engine/native.h"
-#include "weir/balancer/balancer.h"
 #include "weir/cli/trace_input.h"
 #include "weir/cli/trace_print.h"
 #include "weir/command.h"
+#include "weir/node/balancer.h"
 
 enum {
 	FRAME_MAX = DP_RUN_LENGTH_MAX, /* in both engines, so that they print the same */

@@ -9,7 +9,7 @@
 
 #include "base/addr.h"
 #include "pkt/parse.h"
-#include "weir/show.h"
+#include "weir/cli/show.h"
 
 static const struct {
 	const char *name, *help;

@@ -7,7 +7,7 @@
 
 #include "engine/tables.h"
 #include "pkt/verdict.h"
-#include "weir/balancer/balancer.h"
+#include "weir/node/balancer.h"
 
 enum { TRACE_PROBLEM_MAX = 128 };
 

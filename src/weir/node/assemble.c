@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "weir/balancer/assemble.h"
+#include "weir/node/assemble.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "weir/show.h"
+#include "weir/cli/show.h"
 
 #include <ctype.h>
 #include <stdlib.h>

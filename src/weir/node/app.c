@@ -9,7 +9,7 @@
  * The end by SIGTERM or SIGINT goes backwards and leaves nothing. Any other death leaves all that
  * is pinned, which forwards on as it was.
  */
-#include "weir/app.h"
+#include "weir/node/app.h"
 
 #include <errno.h>
 #include <net/if.h>
@@ -19,7 +19,7 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "bpf/gro.h"
-#include "weir/app_state.h"
+#include "weir/node/app_state.h"
 
 enum { SETTLE_MS = 50 }; /* from the first change of health to the slots' */
 

@@ -7,7 +7,7 @@
  * the opposite order. Every step is valid by itself, so a packet in between finds either the old
  * or the new answer.
  */
-#include "weir/balancer/balancer.h"
+#include "weir/node/balancer.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,8 +16,8 @@
 #include "base/time.h"
 #include "dp/abi.h"
 #include "pkt/ctx.h"
-#include "weir/balancer/assemble.h"
-#include "weir/balancer/records.h"
+#include "weir/node/assemble.h"
+#include "weir/node/records.h"
 
 struct balanced_pool {
 	struct pool *pool;

@@ -3,9 +3,9 @@
 
 #include "base/time.h"
 #include "pkt/verdict.h"
-#include "weir/app.h"
-#include "weir/app_state.h"
-#include "weir/show.h"
+#include "weir/cli/show.h"
+#include "weir/node/app.h"
+#include "weir/node/app_state.h"
 
 static const char *const verdict_names[] = {
 #define NAME(name, action, help) #name,

@@ -9,7 +9,7 @@
 
 #include "bpf/links.h"
 #include "conf/conf.h"
-#include "dp/abi_count.h"
+#include "dp/abi.h"
 #include "pool/pool.h"
 
 const char *show_tracking(enum conf_tracking tracking);
