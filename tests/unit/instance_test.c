@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who runs here: the lock, and the socket of the only node. In a /run/weir of the test's own. */
+/* Who runs here: the lock, and the socket of the only node. In a root of the test's own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,10 +8,10 @@
 #include <cmocka.h>
 
 #include <errno.h>
-#include <sched.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -20,17 +20,33 @@
 
 #include "weir/instance.h"
 
+static char root[] = "/tmp/weir-instance-XXXXXX";
+static int outside = -1; /* the directory of the machine's own root */
+
+/* The test moves into a root of its own: no mount, for not every root can be one. */
 static int open_world(void **state)
 {
 	(void)state;
 	if (geteuid() != 0) {
-		print_message("a mount namespace needs root\n");
+		print_message("a root of its own needs root\n");
 		return 0;
 	}
-	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-	    (mkdir(INSTANCE_RUN_DIR, 0755) && errno != EEXIST))
+	outside = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (outside < 0 || !mkdtemp(root) || chroot(root) || chdir("/"))
 		return -1;
-	return mount("tmpfs", INSTANCE_RUN_DIR, "tmpfs", 0, NULL);
+	return mkdir("/run", 0755) || mkdir(INSTANCE_RUN_DIR, 0755);
+}
+
+static int close_world(void **state)
+{
+	(void)state;
+	if (outside < 0)
+		return 0;
+	/* What is left in there is a fault: the directories would not go. */
+	if (rmdir(INSTANCE_RUN_DIR) || rmdir("/run") || fchdir(outside) || chroot("."))
+		return -1;
+	close(outside);
+	return rmdir(root);
 }
 
 static void need_root(void)
@@ -52,6 +68,14 @@ static int listen_as(const char *prefix, const char *name)
 	assert_return_code(bind(fd, (struct sockaddr *)&address, sizeof(address)), errno);
 	assert_return_code(listen(fd, 1), errno);
 	return fd;
+}
+
+static void forget(const char *prefix, const char *name)
+{
+	struct instance instance;
+
+	instance_init(&instance, prefix, name);
+	assert_return_code(unlink(instance.socket), errno);
 }
 
 static void test_paths(void **state)
@@ -91,6 +115,9 @@ static void test_find_socket(void **state)
 	close(two);
 	close(agent);
 	assert_int_equal(instance_find_socket(path, &err), -ENOENT);
+	forget("", "one");
+	forget("", "two");
+	forget("agent-", "b1");
 }
 
 /* From another process. Returns 0 if it was refused, and told who holds it. */
@@ -136,5 +163,5 @@ int main(void)
 		cmocka_unit_test(test_lock),
 	};
 
-	return cmocka_run_group_tests_name("instance", tests, open_world, NULL);
+	return cmocka_run_group_tests_name("instance", tests, open_world, close_world);
 }
