@@ -18,7 +18,7 @@ set -u
 first_port_of() {
 	local flows=() port
 	for ((port = 40000; port < 40040; port++)); do
-		flows+=(4 $port)
+		flows+=(4 "$port")
 	done
 	base_owners "${flows[@]}" | awk -v b="$1" '$1 == b { print 40000 + NR - 1; exit }'
 }
@@ -38,7 +38,8 @@ mkdir "$DIR/www"
 head -c 2000000 /dev/urandom >"$DIR/www/slow"
 stack 1 2
 owners >"$DIR/before"
-must "both backends have flows" test "$(count_of b1 before)" -gt 20 -a "$(count_of b2 before)" -gt 20
+must "b1 has flows" test "$(count_of b1 before)" -gt 20
+must "so has b2" test "$(count_of b2 before)" -gt 20
 port=$(first_port_of b1)
 must "there is a port whose flow is b1's" test -n "$port"
 spawn download client curl -sf --local-port "$port" -o "$DIR/got" http://$VIP4/slow
