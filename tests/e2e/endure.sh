@@ -60,7 +60,7 @@ node_start 1
 must "a start over forgotten neighbours serves" answer
 must_not "it takes no next hop away before it knows better" \
 	grep -q 'cannot be reached' "$DIR/lb1.log"
-must "no packet was lost" test "$(lost)" = "$before"
+must "no packet was lost" test "$(lost)" -eq "$before"
 
 in_ns lb1 ip link del eth0
 must "status says that nothing is attached to an interface that is gone" \

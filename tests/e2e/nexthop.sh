@@ -4,6 +4,7 @@
 #
 # The way to the backends changes under a node: its neighbours are flushed, then its gateway gets
 # another MAC address. Forwarding resumes; it takes a fraction of a second where nothing else runs.
+# What is lost meanwhile is counted.
 #
 #   client -- router (the gateway) -- lb1 (one-armed)
 #                  \--- b1, b2
@@ -23,6 +24,9 @@ answer() {
 		get http://$VIP4/ 3 && get "http://[$VIP6]/" 3 || return 1
 	done
 }
+
+lost() { node_status 1 | jq '.verdicts.no_neighbor.packets'; }
+lost_more() { ! answers4 && [ "$(lost)" -gt "$1" ]; }
 
 gateway_moves() { in_ns router ip link set balancers address "$1"; }
 
@@ -50,6 +54,17 @@ must "the node's own MAC address changes" wait_for 5 answer
 in_ns lb1 ip neigh flush all
 gateway_moves 02:00:00:00:00:78
 must "a new address that is asked for anew" wait_for 5 answers4
-must "the verdict that counts what was lost has a name" \
-	test "$(node_status 1 | jq '.verdicts.no_neighbor.packets')" -ge 0
+must "SIGTERM ends it with status 0" end lb1
+
+# A gateway that is silent for a while. No check takes the backends away meanwhile.
+sed -i 's/check: {.*}/check: {type: none}/' "$DIR/lb1.yaml"
+node_start 1
+must "without checks all is served, too" wait_for 5 answer
+before=$(lost)
+in_ns router sysctl -qw net.ipv4.conf.balancers.arp_ignore=8
+in_ns lb1 ip neigh flush all
+must "without a neighbour packets are dropped under a name" wait_for 10 lost_more "$before"
+in_ns router sysctl -qw net.ipv4.conf.balancers.arp_ignore=0
+must "until it answers again" wait_for 5 answers4
+must "all the time from then on" answer
 must "SIGTERM ends it with status 0" end lb1

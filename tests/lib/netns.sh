@@ -358,7 +358,8 @@ router_uses() {
 
 # --- backends ---
 
-# backend_config NAME: nginx answers its own name, and takes uploads of any size.
+# backend_config NAME: nginx answers its own name, takes uploads of any size, and sends /slow at
+# 300 kB a second. (A client that reads slowly would not do: its socket's buffer takes megabytes.)
 backend_config() {
 	cat <<-END
 		daemon off; master_process off; worker_rlimit_nofile 8192;
@@ -370,6 +371,7 @@ backend_config() {
 		proxy_temp_path $DIR/$1.tmp; fastcgi_temp_path $DIR/$1.tmp;
 		uwsgi_temp_path $DIR/$1.tmp; scgi_temp_path $DIR/$1.tmp;
 		server { listen 80 backlog=4096; listen [::]:80 backlog=4096; root $DIR/www;
+		location = /slow { limit_rate 300k; }
 		location = / { default_type text/plain; return 200 "$1\n"; } }
 		}
 	END

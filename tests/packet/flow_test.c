@@ -28,6 +28,7 @@ static uint32_t run_many(uint16_t sport, uint8_t flags, enum why expected)
 	engines_run("a flow of many", &frame, &outcome);
 	if (outcome.result.trace.why != expected)
 		fail_msg("port %u: why %u, expected %u", sport, outcome.result.trace.why, expected);
+	assert_int_equal(outcome.result.trace.verdict, VERDICT_FORWARDED);
 	return outcome.result.trace.backend;
 }
 
@@ -58,6 +59,10 @@ static void test_flow_keeps_backend(void **state)
 	assert_int_equal(run_many(1000, FRAME_ACK, WHY_FLOW), WORLD_M1);
 	assert_int_equal(run_many(1000, FRAME_SYN, WHY_SLOT), WORLD_M3);
 	assert_int_equal(run_many(1000, FRAME_ACK, WHY_FLOW), WORLD_M3);
+	/* So it does after RST, if nothing came in between. */
+	assert_int_equal(run_many(1000, FRAME_RST, WHY_FLOW), WORLD_M3);
+	many_to(WORLD_M1);
+	assert_int_equal(run_many(1000, FRAME_SYN, WHY_SLOT), WORLD_M1);
 	engines_refill();
 }
 
@@ -127,6 +132,38 @@ static void test_flow_and_record(void **state)
 	for (size_t i = 0; i < engine_count; i++)
 		engines[i].tables->backends[WORLD_M2].generation++;
 	assert_int_equal(run_many(1000, FRAME_ACK, WHY_SLOT), WORLD_M2);
+	engines_refill();
+}
+
+static uint32_t run_datagram(enum why expected)
+{
+	struct frame_spec spec = {.src = WORLD_CLIENT4,
+				  .dst = WORLD_MANY_VIP4,
+				  .sport = 1000,
+				  .dport = 443,
+				  .proto = IPPROTO_UDP};
+	static struct engine_outcome outcome;
+	struct frame frame;
+
+	frame_build(&spec, &frame);
+	engines_run("a datagram of many", &frame, &outcome);
+	assert_int_equal(outcome.result.trace.verdict, VERDICT_FORWARDED);
+	assert_int_equal(outcome.result.trace.why, expected);
+	return outcome.result.trace.backend;
+}
+
+/* Of a backend that was removed no datagram waits for the flow's idle time. */
+static void test_datagrams_of_a_removed_backend(void **state)
+{
+	(void)state;
+	engines_forget_flows();
+	many_to(WORLD_M1);
+	assert_int_equal(run_datagram(WHY_SLOT), WORLD_M1);
+	many_to(WORLD_M3);
+	assert_int_equal(run_datagram(WHY_FLOW), WORLD_M1);
+	set_backend_flags(WORLD_M1, 0);
+	assert_int_equal(run_datagram(WHY_SLOT), WORLD_M3);
+	assert_int_equal(run_datagram(WHY_FLOW), WORLD_M3);
 	engines_refill();
 }
 
@@ -323,6 +360,7 @@ int main(void)
 		cmocka_unit_test(test_own_place_is_no_insert),
 		cmocka_unit_test(test_untracked_follows_slot),
 		cmocka_unit_test(test_flow_and_record),
+		cmocka_unit_test(test_datagrams_of_a_removed_backend),
 		cmocka_unit_test(test_other_owner),
 		cmocka_unit_test(test_flow_idle),
 		cmocka_unit_test(test_tick_ahead),

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../lib/frame.h"
 #include "engine/native.h"
 #include "weir/node/balancer.h"
 
@@ -179,6 +180,57 @@ static void test_flows_stay(void **state)
 	assert_int_equal(flags(0), 0);
 }
 
+/* A SYN (or another segment) for 192.0.2.1 port 80; returns the backend's record. */
+static uint32_t run_segment(uint32_t flow, uint8_t tcp_flags)
+{
+	struct frame_spec spec = {.src = "203.0.113.5", .dst = "192.0.2.1", .dport = 80};
+	uint8_t buffer[2 + FRAME_MAX + NATIVE_HEADROOM];
+	struct dp_result result;
+	struct frame frame;
+
+	spec.sport = (uint16_t)(1 + flow % 50000);
+	spec.tcp_flags = tcp_flags;
+	frame_build(&spec, &frame);
+	frame.bytes[FRAME_ETH + 14] = (uint8_t)(flow / 50000); /* of the source address */
+	memcpy(buffer + 2, frame.bytes, frame.length);
+	assert_int_equal(native_run(native, buffer + 2, frame.length,
+				    frame.length + NATIVE_HEADROOM, 1, &result),
+			 0);
+	return result.trace.backend;
+}
+
+/* Weight 0 in a new file: no new flow, and the old ones stay. */
+static void test_weight_0(void **state)
+{
+	enum { OLD = 200, NEW = 100000 };
+	static uint32_t owners[OLD];
+	uint32_t record, kept = 0;
+
+	(void)state;
+	tables->node->insert_limit = UINT32_MAX;
+	begin("backends: [" B1 ", " B2 ", " B3 "]", SHOP);
+	all_healthy();
+	record = balancer_backend_record(balancer, 0, 1);
+	for (uint32_t flow = 0; flow < OLD; flow++) {
+		owners[flow] = run_segment(flow, FRAME_SYN);
+		assert_int_equal(run_segment(flow, FRAME_ACK), owners[flow]);
+	}
+	killed();
+	begin("backends: [" B1 ", {name: b2, address: 10.0.0.2, weight: 0}, " B3 "]", SHOP);
+	all_healthy();
+	assert_int_equal(balancer_backend_record(balancer, 0, 1), record);
+	for (uint32_t flow = 0; flow < OLD; flow++) {
+		assert_int_equal(run_segment(flow, FRAME_ACK), owners[flow]);
+		kept += owners[flow] == record;
+	}
+	assert_in_range(kept, OLD / 6, OLD / 2);
+	for (uint32_t flow = OLD; flow < OLD + NEW; flow++) {
+		uint32_t owner = run_segment(flow, FRAME_SYN);
+
+		assert_true(owner && owner != record);
+	}
+}
+
 /* The record says at once that a backend is down; its slots go to others when all is settled. */
 static void test_settle(void **state)
 {
@@ -239,6 +291,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_same_file), TEST(test_other_file), TEST(test_flows_stay),
 		TEST(test_settle),    TEST(test_maint),      TEST(test_deadline),
+		TEST(test_weight_0),
 	};
 
 	return cmocka_run_group_tests_name("balancer", tests, NULL, NULL);
