@@ -50,7 +50,8 @@ says() { grep -q -- "$1" "$DIR/again.log"; }
 agent_status() { "$WEIR" status --socket "$AGENT_SOCKET" --json; }
 verdict() { agent_status | jq ".verdicts.$1.packets"; }
 
-get() { in_ns client curl -sf -m 3 -o "$DIR/answer" "$1"; }
+# get URL [SECONDS]
+get() { in_ns client curl -sf -m "${2:-3}" -o "$DIR/answer" "$1"; }
 both_answer() { get http://$VIP4/ && get "http://[$VIP6]/"; }
 
 serving() { wait_for 10 http_more $(($(http_count any) + $1)); }
@@ -58,7 +59,7 @@ serving() { wait_for 10 http_more $(($(http_count any) + $1)); }
 # asked ADDRESS URL: what nosy knows of the address after asking its link for it.
 asked() {
 	in_ns nosy ip neigh flush all
-	in_ns nosy curl -s -m 2 -o "$DIR/answer" "$2"
+	in_ns nosy curl -s -m 1 -o "$DIR/answer" "$2"
 	in_ns nosy ip neigh show "$1"
 }
 
@@ -143,8 +144,8 @@ must "and all else is as before" host_is before
 sed 's/100.64.1.0/100.64.9.0/; s/2001:db8:f:1::/2001:db8:f:9::/' "$DIR/b1.yaml" >"$DIR/other.yaml"
 spawn b1-agent b1 "$WEIR" agent --config "$DIR/other.yaml"
 wait_for 10 test -S "$AGENT_SOCKET" || fail "an agent of other balancers is up"
-must_not "a tunnel from another source is refused" get http://$VIP4/
-must_not "over IPv6 too" get "http://[$VIP6]/"
+must_not "a tunnel from another source is refused" get http://$VIP4/ 1
+must_not "over IPv6 too" get "http://[$VIP6]/" 1
 must "and counted" test "$(verdict bad_source)" -gt 1
 end b1-agent
 
