@@ -12,10 +12,10 @@
 #define VERDICTS(X)                                                                           \
 	X(FORWARDED, TX, "encapsulated and sent out where it came in")                        \
 	X(REDIRECTED, REDIRECT, "encapsulated and sent out at another interface")             \
-	X(NOT_IP, PASS, "neither IPv4 nor IPv6")                                              \
+	X(NOT_IP, PASS, "neither IPv4 nor IPv6, or with a VLAN tag")                          \
 	X(NOT_VIP, PASS, "the destination is not a VIP")                                      \
 	X(NOT_LISTENED, PASS, "a VIP, but no service listens on this protocol and port")      \
-	X(OTHER_PROTOCOL, PASS, "a VIP, but neither TCP nor UDP")                             \
+	X(OTHER_PROTOCOL, PASS, "a VIP, but no TCP or UDP right after the IP header")         \
 	X(FRAGMENT, PASS, "a fragment for a VIP")                                             \
 	X(MALFORMED, PASS, "an IP header that is cut short or contradicts itself")            \
 	X(TRUNCATED, DROP, "for a VIP, but its TCP or UDP header is cut short or impossible") \
