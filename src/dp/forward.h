@@ -26,6 +26,7 @@
 #include "dp/wrap.h"
 #include "pkt/hash.h"
 #include "pkt/parse.h"
+#include "pkt/quote.h"
 #include "pkt/verdict.h"
 
 PKT_INLINE struct abi_vip *forward_find_vip(const struct pkt *pkt)
@@ -61,6 +62,32 @@ PKT_INLINE __u32 forward_find_service(const struct abi_vip *vip, const struct pk
 	return 0;
 }
 
+/*
+ * What is neither TCP nor UDP. An ICMP error goes, as it came, to the backend of the flow that it
+ * quotes (any node finds that one, for the quote holds the whole key); the rest is the host's.
+ * Always a verdict, so that the usual packet is not asked a second time what it is.
+ */
+PKT_STAGE int forward_other(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip *vip)
+{
+	int verdict;
+
+	if (!pkt || !vip)
+		return VERDICT_OTHER_PROTOCOL;
+	if (pkt->proto != IPPROTO_ICMP && pkt->proto != IPPROTO_ICMPV6)
+		return VERDICT_OTHER_PROTOCOL;
+	pkt->why = WHY_ICMP;
+	if (!pkt_parse_quote(ctx, pkt))
+		return VERDICT_OTHER_PROTOCOL;
+	pkt->service = forward_find_service(vip, pkt);
+	if (!pkt->service)
+		return VERDICT_NOT_LISTENED;
+	verdict = choose_quoted(ctx, pkt);
+	if (verdict != PKT_ON)
+		return verdict;
+	pkt->why = WHY_ICMP;
+	return wrap(ctx, pkt);
+}
+
 /* Whose packet is it? Ends with pkt->service set, or a verdict. */
 PKT_STAGE int forward_classify(struct pkt_ctx *ctx, struct pkt *pkt)
 {
@@ -87,11 +114,8 @@ PKT_STAGE int forward_classify(struct pkt_ctx *ctx, struct pkt *pkt)
 		pkt->why = WHY_FRAGMENT;
 		return VERDICT_FRAGMENT;
 	}
-	if (pkt->proto != IPPROTO_TCP && pkt->proto != IPPROTO_UDP) {
-		if (pkt->proto == IPPROTO_ICMP || pkt->proto == IPPROTO_ICMPV6)
-			pkt->why = WHY_ICMP;
-		return VERDICT_OTHER_PROTOCOL;
-	}
+	if (pkt->proto != IPPROTO_TCP && pkt->proto != IPPROTO_UDP)
+		return forward_other(ctx, pkt, vip);
 	if (pkt_parse_l4(ctx, pkt) != PKT_PARSED) {
 		pkt->why = WHY_MALFORMED;
 		return VERDICT_TRUNCATED;

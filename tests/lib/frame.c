@@ -167,6 +167,21 @@ static void write_payload(struct frame *frame, size_t length)
 		at[i] = (uint8_t)(i * 7 + 1);
 }
 
+/* As an ICMP error has it. One deep: what is quoted quotes nothing. */
+static void write_quote(const struct frame_spec *spec, struct frame *frame)
+{
+	struct frame quoted;
+	size_t length;
+
+	if (!spec->quote)
+		return;
+	assert(!spec->quote->quote);
+	frame_build(spec->quote, &quoted);
+	length = spec->quote_length ? spec->quote_length : quoted.length - quoted.ip;
+	assert(length <= quoted.length - quoted.ip);
+	memcpy(extend(frame, length), quoted.bytes + quoted.ip, length);
+}
+
 static void finish_l4(struct frame *frame, bool ipv4, uint8_t proto)
 {
 	uint8_t *ip = frame->bytes + frame->ip, *l4 = frame->bytes + frame->l4;
@@ -237,6 +252,7 @@ void frame_build(const struct frame_spec *spec, struct frame *ret)
 		write_ipv6(spec, ret, proto);
 	ret->l4 = ret->length;
 	write_l4(spec, ret, proto);
+	write_quote(spec, ret);
 	write_payload(ret, spec->payload);
 	if (ipv4)
 		put16(ret->bytes + ret->ip + 2, (uint16_t)(ret->length - ret->ip));

@@ -56,6 +56,8 @@ struct frame_spec {
 	uint16_t ethertype;    /* in place of the right one */
 	uint16_t frag;         /* flags and offset, as IPv4's or the fragment header has them */
 	uint16_t payload;      /* bytes after the last header */
+	const struct frame_spec *quote;       /* an IP packet that stands before the payload ... */
+	uint16_t quote_length;                /* ... with this many bytes of it; else the whole */
 	uint8_t extensions[FRAME_EXTENSIONS]; /* enum frame_extension */
 	struct frame_patch patches[FRAME_PATCHES];
 	bool keep_ip_checksum; /* else it is made right again after the patches */

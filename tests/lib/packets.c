@@ -28,6 +28,21 @@
 #define LIE_TCP_FLAGS(value)  LIE(L4, 13, 1, value)
 #define LIE_UDP_LENGTH(value) LIE(L4, 4, 2, value)
 
+#define PORTS(port)      .sport = (port), .dport = 40000
+#define FROM4(vip, port) .src = (vip), .dst = WORLD_CLIENT4, PORTS(port)
+#define FROM6(vip, port) .src = (vip), .dst = WORLD_CLIENT6, PORTS(port)
+#define ABOUT(...)                          \
+	.quote = &(const struct frame_spec) \
+	{                                   \
+		__VA_ARGS__                 \
+	}
+#define ERROR4(number)                    .src = WORLD_ROUTER4, .proto = IPPROTO_ICMP, .icmp_type = (number)
+#define ERROR6(number)                    .src = WORLD_ROUTER6, .proto = IPPROTO_ICMPV6, .icmp_type = (number)
+#define TOLD(name, service, backend, ...) ROW(name, FORWARDED, ICMP, service, backend, __VA_ARGS__)
+#define UNTOLD(name, ...)                 ROW(name, OTHER_PROTOCOL, ICMP, NONE, NOBODY, __VA_ARGS__)
+#define ERROR_TO_ONE4(number)             ERROR4(number), .dst = WORLD_ONE4_VIP4
+#define ERROR_TO_ONE6(number)             ERROR6(number), .dst = WORLD_ONE6_VIP6
+
 enum { MORE = 0x2000, DONT = 0x4000 }; /* IPv4's fragment flags */
 
 /* Payloads of TCP without options for which the outer packet is exactly as long as its path. */
@@ -153,11 +168,11 @@ const struct packet_row packet_rows[] = {
 	/* For a VIP, but nothing that this version balances. */
 	ROW("icmp4 echo", OTHER_PROTOCOL, ICMP, NONE, NOBODY, TO4(WORLD_ONE4_VIP4),
 	    .proto = IPPROTO_ICMP, .payload = 56),
-	ROW("icmp4 unreachable", OTHER_PROTOCOL, ICMP, NONE, NOBODY, TO4(WORLD_ONE4_VIP4),
-	    .proto = IPPROTO_ICMP, .icmp_type = 3, .payload = 28),
+	ROW("icmp4 unreachable about nothing", OTHER_PROTOCOL, ICMP, NONE, NOBODY,
+	    TO4(WORLD_ONE4_VIP4), .proto = IPPROTO_ICMP, .icmp_type = 3, .payload = 28),
 	ROW("icmp6 echo", OTHER_PROTOCOL, ICMP, NONE, NOBODY, TO6(WORLD_ONE6_VIP6),
 	    .proto = IPPROTO_ICMPV6, .payload = 56),
-	ROW("icmp6 too big", OTHER_PROTOCOL, ICMP, NONE, NOBODY, TO6(WORLD_ONE6_VIP6),
+	ROW("icmp6 too big about nothing", OTHER_PROTOCOL, ICMP, NONE, NOBODY, TO6(WORLD_ONE6_VIP6),
 	    .proto = IPPROTO_ICMPV6, .icmp_type = 2, .payload = 48),
 	NOT_OURS("gre4", OTHER_PROTOCOL, TO4(WORLD_ONE4_VIP4), .proto = IPPROTO_GRE, .payload = 40),
 	NOT_OURS("ipip4", OTHER_PROTOCOL, TO4(WORLD_ONE4_VIP4), .proto = IPPROTO_IPIP,
@@ -265,6 +280,97 @@ const struct packet_row packet_rows[] = {
 	    .payload = FITS_SMALL_4IN4),
 	ROW("tcp6 as long as a small path", FORWARDED, SLOT, SMALL, SMALL1, TO6(WORLD_SMALL_VIP6),
 	    .payload = FITS_SMALL_6IN4),
+
+	/* ICMP errors: to the backend of the flow that they quote. */
+	TOLD("icmp4 too big about tcp", ONE4, B4, ERROR_TO_ONE4(3), LIE(L4, 1, 1, 4),
+	     ABOUT(FROM4(WORLD_ONE4_VIP4, 80), .frag = DONT, .payload = 200)),
+	TOLD("icmp4 unreachable about udp", ONE4, B4, ERROR_TO_ONE4(3),
+	     ABOUT(FROM4(WORLD_ONE4_VIP4, 53), .proto = IPPROTO_UDP, .payload = 20)),
+	TOLD("icmp4 time exceeded", ONE4, B4, ERROR_TO_ONE4(11), ABOUT(FROM4(WORLD_ONE4_VIP4, 80))),
+	TOLD("icmp4 parameter problem", ONE4, B4, ERROR_TO_ONE4(12),
+	     ABOUT(FROM4(WORLD_ONE4_VIP4, 80))),
+	TOLD("icmp4 error that quotes eight bytes", ONE4, B4, ERROR_TO_ONE4(3),
+	     ABOUT(FROM4(WORLD_ONE4_VIP4, 80)), .quote_length = 28),
+	TOLD("icmp4 error that quotes no more than ports", ONE4, B4, ERROR_TO_ONE4(3),
+	     ABOUT(FROM4(WORLD_ONE4_VIP4, 80)), .quote_length = 24),
+	TOLD("icmp4 error, padded", ONE4, B4, ERROR_TO_ONE4(3), ABOUT(FROM4(WORLD_ONE4_VIP4, 80)),
+	     .quote_length = 28, .padding = 4),
+	TOLD("icmp4 error, ip options in both packets", ONE4, B4, ERROR_TO_ONE4(3),
+	     .ip_options = 40, ABOUT(FROM4(WORLD_ONE4_VIP4, 80), .ip_options = 40)),
+	TOLD("icmp4 error with extensions after the quote", ONE4, B4, ERROR_TO_ONE4(3),
+	     ABOUT(FROM4(WORLD_ONE4_VIP4, 80), .payload = 88), .payload = 12),
+	TOLD("icmp4 error about a first fragment", ONE4, B4, ERROR_TO_ONE4(11),
+	     ABOUT(FROM4(WORLD_ONE4_VIP4, 80), .frag = MORE, .payload = 8)),
+	TOLD("icmp4 error from the client itself", ONE4, B4, ERROR_TO_ONE4(3),
+	     ABOUT(FROM4(WORLD_ONE4_VIP4, 80)), LIE(IP, 12, 4, 0xcb007105)),
+	TOLD("icmp4 error about an untracked flow", LOOSE, L1, ERROR_TO_ONE4(3),
+	     ABOUT(.src = WORLD_ONE4_VIP4, .dst = WORLD_CLIENT4, .sport = 9000)),
+	TOLD("icmp4 error over ipv6", ONE6, B6, ERROR4(3), .dst = WORLD_ONE6_VIP4,
+	     ABOUT(FROM4(WORLD_ONE6_VIP4, 80))),
+	TOLD("icmp6 too big about tcp", ONE6, B6, ERROR_TO_ONE6(2),
+	     ABOUT(FROM6(WORLD_ONE6_VIP6, 80), .payload = 200)),
+	TOLD("icmp6 unreachable about udp", ONE6, B6, ERROR_TO_ONE6(1),
+	     ABOUT(FROM6(WORLD_ONE6_VIP6, 443), .proto = IPPROTO_UDP, .payload = 9)),
+	TOLD("icmp6 time exceeded", ONE6, B6, ERROR_TO_ONE6(3), ABOUT(FROM6(WORLD_ONE6_VIP6, 80))),
+	TOLD("icmp6 parameter problem", ONE6, B6, ERROR_TO_ONE6(4),
+	     ABOUT(FROM6(WORLD_ONE6_VIP6, 80))),
+	TOLD("icmp6 error that quotes no more than ports", ONE6, B6, ERROR_TO_ONE6(2),
+	     ABOUT(FROM6(WORLD_ONE6_VIP6, 80)), .quote_length = 44),
+	TOLD("icmp6 error over ipv4", ONE4, B4, ERROR6(2), .dst = WORLD_ONE4_VIP6,
+	     ABOUT(FROM6(WORLD_ONE4_VIP6, 80), .payload = 1000)),
+	ROW("icmp4 error, redirected", REDIRECTED, ICMP, AWAY, AWAY1, ERROR4(3),
+	    .dst = WORLD_AWAY_VIP4, ABOUT(FROM4(WORLD_AWAY_VIP4, 80))),
+	ROW("icmp4 error, no backend", EMPTY, EMPTY, EMPTY, NOBODY, ERROR4(3),
+	    .dst = WORLD_EMPTY_VIP4, ABOUT(FROM4(WORLD_EMPTY_VIP4, 80))),
+	ROW("icmp4 error, no next hop", NO_NEIGHBOR, ICMP, LOST, LOST1, ERROR4(3),
+	    .dst = WORLD_LOST_VIP4, ABOUT(FROM4(WORLD_LOST_VIP4, 80))),
+	ROW("icmp4 error too long for the path", TOO_BIG, ICMP, SMALL, SMALL1, ERROR4(3),
+	    .dst = WORLD_SMALL_VIP4, ABOUT(FROM4(WORLD_SMALL_VIP4, 80), .payload = 1300)),
+	ROW("icmp4 error about a port that nobody listens on", NOT_LISTENED, ICMP, NONE, NOBODY,
+	    ERROR_TO_ONE4(3), ABOUT(.src = WORLD_ONE4_VIP4, .dst = WORLD_CLIENT4, .sport = 22)),
+	ROW("icmp4 error about tcp on udp's port", NOT_LISTENED, ICMP, NONE, NOBODY,
+	    ERROR_TO_ONE4(3), ABOUT(.src = WORLD_ONE4_VIP4, .dst = WORLD_CLIENT4, .sport = 53)),
+	ROW("icmp6 error about the other end's port", NOT_LISTENED, ICMP, NONE, NOBODY,
+	    ERROR_TO_ONE6(1),
+	    ABOUT(.src = WORLD_ONE6_VIP6, .dst = WORLD_CLIENT6, .sport = 40000, .dport = 80)),
+	UNTOLD("icmp4 source quench", ERROR_TO_ONE4(4), ABOUT(FROM4(WORLD_ONE4_VIP4, 80))),
+	UNTOLD("icmp4 redirect", ERROR_TO_ONE4(5), ABOUT(FROM4(WORLD_ONE4_VIP4, 80))),
+	UNTOLD("icmp4 echo reply", ERROR_TO_ONE4(255), ABOUT(FROM4(WORLD_ONE4_VIP4, 80)),
+	       LIE(L4, 0, 1, 0)),
+	UNTOLD("icmp6 type of icmp4's unreachable, as echo", ERROR_TO_ONE6(129),
+	       ABOUT(FROM6(WORLD_ONE6_VIP6, 80))),
+	UNTOLD("icmp6 error of a type not known", ERROR_TO_ONE6(5),
+	       ABOUT(FROM6(WORLD_ONE6_VIP6, 80))),
+	UNTOLD("icmp6 type 0", ERROR_TO_ONE6(1), ABOUT(FROM6(WORLD_ONE6_VIP6, 80)),
+	       LIE(L4, 0, 1, 0)),
+	UNTOLD("icmp4 in ipv6", ERROR_TO_ONE6(3), ABOUT(FROM6(WORLD_ONE6_VIP6, 80)),
+	       LIE(IP, 6, 1, IPPROTO_ICMP)),
+	UNTOLD("icmp6 in ipv4", ERROR_TO_ONE4(3), ABOUT(FROM4(WORLD_ONE4_VIP4, 80)),
+	       LIE(IP, 9, 1, IPPROTO_ICMPV6)),
+	UNTOLD("icmp4 error about a later fragment", ERROR_TO_ONE4(11),
+	       ABOUT(FROM4(WORLD_ONE4_VIP4, 80), .frag = 1, .payload = 8)),
+	UNTOLD("icmp4 error about icmp", ERROR_TO_ONE4(3),
+	       ABOUT(FROM4(WORLD_ONE4_VIP4, 80), .proto = IPPROTO_ICMP, .payload = 8)),
+	UNTOLD("icmp6 error about gre", ERROR_TO_ONE6(1),
+	       ABOUT(FROM6(WORLD_ONE6_VIP6, 80), .proto = IPPROTO_GRE, .payload = 8)),
+	UNTOLD("icmp4 error about a packet to the vip", ERROR_TO_ONE4(3),
+	       ABOUT(TO4(WORLD_ONE4_VIP4), .payload = 8)),
+	UNTOLD("icmp6 error about a packet to the vip", ERROR_TO_ONE6(1),
+	       ABOUT(TO6(WORLD_ONE6_VIP6), .payload = 8)),
+	UNTOLD("icmp4 error about another vip's packet", ERROR_TO_ONE4(3),
+	       ABOUT(FROM4(WORLD_ONE6_VIP4, 80))),
+	UNTOLD("icmp6 error about another vip's packet", ERROR_TO_ONE6(2),
+	       ABOUT(FROM6(WORLD_ONE4_VIP6, 80))),
+	UNTOLD("icmp4 error that quotes ipv6", ERROR_TO_ONE4(3), ABOUT(FROM6(WORLD_ONE4_VIP6, 80))),
+	UNTOLD("icmp6 error that quotes ipv4", ERROR_TO_ONE6(1), ABOUT(FROM4(WORLD_ONE6_VIP4, 80))),
+	UNTOLD("icmp4 error that quotes a header of 16 bytes", ERROR_TO_ONE4(3),
+	       ABOUT(FROM4(WORLD_ONE4_VIP4, 80), LIE_IP4_FIRST(0x44))),
+	UNTOLD("icmp4 error that quotes options beyond its end", ERROR_TO_ONE4(3),
+	       ABOUT(FROM4(WORLD_ONE4_VIP4, 80), LIE_IP4_FIRST(0x4f))),
+	UNTOLD("icmp4 error without a quote", ERROR_TO_ONE4(3)),
+	UNTOLD("icmp4 error, the quoted ports in the padding", ERROR_TO_ONE4(3),
+	       ABOUT(FROM4(WORLD_ONE4_VIP4, 80)), .quote_length = 20, .padding = 20),
+	UNTOLD("icmp6 error without a quote", ERROR_TO_ONE6(2)),
 
 	/* Out at another interface. */
 	ROW("tcp4 redirected", REDIRECTED, SLOT, AWAY, AWAY1, TO4(WORLD_AWAY_VIP4), .payload = 50),

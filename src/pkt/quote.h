@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * ICMP errors (RFC 792, RFC 4443) and what they quote: the beginning of a packet that travelled
+ * from a VIP to a client. Read backwards, its addresses and ports are those of the flow that the
+ * error is about, so that the error can go where the flow goes. How long the quoted packet was, or
+ * whether its checksums hold, is the backend's to judge.
+ */
+#pragma once
+
+#include "pkt/parse.h"
+
+enum {
+	PKT_ICMP4_UNREACHABLE = 3, /* too big (code 4) included */
+	PKT_ICMP4_TIME_EXCEEDED = 11,
+	PKT_ICMP4_PARAMETER = 12,
+	PKT_ICMP6_UNREACHABLE = 1, /* and 2 too big, 3 time exceeded */
+	PKT_ICMP6_PARAMETER = 4,
+	PKT_QUOTED_FRAGMENT = 0x1fff, /* the offset's bits: 0 in the piece that has the ports */
+};
+
+struct pkt_icmp {
+	__u8 type, code;
+	__u8 rest[6];
+};
+
+struct pkt_ports {
+	__be16 source, dest;
+} PKT_LOOSE;
+
+/* Source quench and redirects are no errors that a backend's TCP or UDP would hear (RFC 6633). */
+PKT_INLINE int pkt_icmp_is_error(const struct pkt *pkt, __u8 type)
+{
+	if (pkt->version == 4)
+		return pkt->proto == IPPROTO_ICMP &&
+		       (type == PKT_ICMP4_UNREACHABLE || type == PKT_ICMP4_TIME_EXCEEDED ||
+			type == PKT_ICMP4_PARAMETER);
+	return pkt->proto == IPPROTO_ICMPV6 && type >= PKT_ICMP6_UNREACHABLE &&
+	       type <= PKT_ICMP6_PARAMETER;
+}
+
+/* Both take the quoted packet's protocol and destination; they return its header's length, or 0. */
+PKT_INLINE __u32 pkt_quote_ip4(struct pkt_cursor *cursor, struct pkt *pkt)
+{
+	pkt_ip4 *ip = pkt_take(cursor, pkt_ip4);
+
+	if (!ip || ip->version != 4 || ip->ihl < 5 || ip->saddr != pkt->dst.word[3] ||
+	    ip->frag_off & PKT_BE16(PKT_QUOTED_FRAGMENT))
+		return 0;
+	pkt->proto = ip->protocol;
+	pkt->src = pkt_addr4(ip->daddr);
+	return ip->ihl * 4U;
+}
+
+PKT_INLINE __u32 pkt_quote_ip6(struct pkt_cursor *cursor, struct pkt *pkt)
+{
+	pkt_ip6 *ip = pkt_take(cursor, pkt_ip6);
+	struct pkt_addr source;
+
+	if (!ip || ip->version != 6)
+		return 0;
+	pkt_copy(source.word, &ip->saddr, sizeof(source));
+	if (!pkt_addr_equal(&source, &pkt->dst))
+		return 0;
+	pkt->proto = ip->nexthdr;
+	pkt_copy(pkt->src.word, &ip->daddr, sizeof(pkt->src));
+	return sizeof(*ip);
+}
+
+/*
+ * After pkt_parse_ip, for ICMP and ICMPv6. Returns whether this is an error about a TCP or UDP
+ * packet that the destination sent; then the packet's tuple is that of the quoted flow, seen from
+ * its client, and it looks like a segment amid a connection. If not, the tuple is void.
+ */
+PKT_INLINE int pkt_parse_quote(const struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	__u32 end = pkt->length + (__u32)sizeof(pkt_eth),
+	      at = pkt->l4 + (__u32)sizeof(struct pkt_icmp);
+	struct pkt_cursor cursor = pkt_cursor(ctx, pkt->l4);
+	struct pkt_icmp *icmp = pkt_take(&cursor, struct pkt_icmp);
+	struct pkt_ports *ports;
+	__u32 header;
+
+	if (!icmp || !pkt_icmp_is_error(pkt, icmp->type))
+		return 0;
+	header = pkt->version == 4 ? pkt_quote_ip4(&cursor, pkt) : pkt_quote_ip6(&cursor, pkt);
+	/* What stands behind the packet's end is Ethernet's padding, not a port. */
+	if (!header || at + header + sizeof(*ports) > end ||
+	    (pkt->proto != IPPROTO_TCP && pkt->proto != IPPROTO_UDP))
+		return 0;
+	cursor = pkt_cursor(ctx, at + header);
+	ports = pkt_take(&cursor, struct pkt_ports);
+	if (!ports)
+		return 0;
+	pkt->quoted = 1;
+	pkt->sport = ports->dest;
+	pkt->dport = ports->source;
+	pkt->tcp_flags = PKT_TCP_ACK;
+	return 1;
+}
