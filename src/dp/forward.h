@@ -24,6 +24,7 @@
 #include "dp/abi.h"
 #include "dp/choose.h"
 #include "dp/wrap.h"
+#include "pkt/chain.h"
 #include "pkt/hash.h"
 #include "pkt/parse.h"
 #include "pkt/quote.h"
@@ -62,12 +63,51 @@ PKT_INLINE __u32 forward_find_service(const struct abi_vip *vip, const struct pk
 	return 0;
 }
 
+/* TCP or UDP, and the service that listens there: ends with pkt->service set, or a verdict. */
+PKT_INLINE int forward_find(const struct pkt_ctx *ctx, struct pkt *pkt, const struct abi_vip *vip)
+{
+	if (pkt_parse_l4(ctx, pkt) != PKT_PARSED) {
+		pkt->why = WHY_MALFORMED;
+		return VERDICT_TRUNCATED;
+	}
+	pkt->service = forward_find_service(vip, pkt);
+	return pkt->service ? PKT_ON : VERDICT_NOT_LISTENED;
+}
+
+/* Looks through the extension headers of an IPv6 packet for a VIP. */
+PKT_STAGE int forward_extensions(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct pkt_chain chain = {};
+	enum pkt_chained chained;
+
+	if (!pkt)
+		return VERDICT_MALFORMED;
+	chain.proto = pkt->proto;
+	chain.at = pkt->l4;
+	chain.end = pkt->length + (__u32)sizeof(pkt_eth);
+	chained = pkt_chain_walk(ctx, &chain);
+	if (chained == PKT_CHAIN_CUT) {
+		pkt->why = WHY_MALFORMED;
+		return VERDICT_TRUNCATED;
+	}
+	if (chain.fragment) {
+		pkt->why = WHY_FRAGMENT;
+		return VERDICT_FRAGMENT;
+	}
+	if (chained == PKT_CHAIN_BEYOND) {
+		pkt->why = WHY_LIMIT;
+		return VERDICT_EXTENSIONS;
+	}
+	pkt->proto = chain.proto;
+	pkt->l4 = (__u16)chain.at;
+	return PKT_ON;
+}
+
 /*
- * What is neither TCP nor UDP. An ICMP error goes, as it came, to the backend of the flow that it
- * quotes (any node finds that one, for the quote holds the whole key); the rest is the host's.
- * Always a verdict, so that the usual packet is not asked a second time what it is.
+ * An ICMP error goes, as it came, to the backend of the flow that it quotes; any node finds that
+ * one, for the quote holds the whole key. Always a verdict.
  */
-PKT_STAGE int forward_other(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip *vip)
+PKT_STAGE int forward_error(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip *vip)
 {
 	int verdict;
 
@@ -86,6 +126,26 @@ PKT_STAGE int forward_other(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip
 		return verdict;
 	pkt->why = WHY_ICMP;
 	return wrap(ctx, pkt);
+}
+
+/*
+ * What has neither TCP nor UDP after its IP header. A stage of its own behind a question that is
+ * asked of every packet anyway, so that the usual one is asked no more. Ends as forward_classify.
+ */
+PKT_STAGE int forward_other(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip *vip)
+{
+	int verdict;
+
+	if (!pkt || !vip)
+		return VERDICT_OTHER_PROTOCOL;
+	if (pkt->version == 6 && pkt_chain_is_extension(pkt->proto)) {
+		verdict = forward_extensions(ctx, pkt);
+		if (verdict != PKT_ON)
+			return verdict;
+		if (pkt->proto == IPPROTO_TCP || pkt->proto == IPPROTO_UDP)
+			return forward_find(ctx, pkt, vip);
+	}
+	return forward_error(ctx, pkt, vip);
 }
 
 /* Whose packet is it? Ends with pkt->service set, or a verdict. */
@@ -116,12 +176,7 @@ PKT_STAGE int forward_classify(struct pkt_ctx *ctx, struct pkt *pkt)
 	}
 	if (pkt->proto != IPPROTO_TCP && pkt->proto != IPPROTO_UDP)
 		return forward_other(ctx, pkt, vip);
-	if (pkt_parse_l4(ctx, pkt) != PKT_PARSED) {
-		pkt->why = WHY_MALFORMED;
-		return VERDICT_TRUNCATED;
-	}
-	pkt->service = forward_find_service(vip, pkt);
-	return pkt->service ? PKT_ON : VERDICT_NOT_LISTENED;
+	return forward_find(ctx, pkt, vip);
 }
 
 /* The whole path. Counts and traces; the verdict's action is the includer's to carry out. */

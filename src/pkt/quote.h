@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "pkt/chain.h"
 #include "pkt/parse.h"
 
 enum {
@@ -38,20 +39,22 @@ PKT_INLINE int pkt_icmp_is_error(const struct pkt *pkt, __u8 type)
 	       type <= PKT_ICMP6_PARAMETER;
 }
 
-/* Both take the quoted packet's protocol and destination; they return its header's length, or 0. */
-PKT_INLINE __u32 pkt_quote_ip4(struct pkt_cursor *cursor, struct pkt *pkt)
+/* Both take the quoted packet's destination and protocol; whether there is a header after it. */
+PKT_INLINE int pkt_quote_ip4(struct pkt_cursor *cursor, struct pkt *pkt, struct pkt_chain *chain)
 {
 	pkt_ip4 *ip = pkt_take(cursor, pkt_ip4);
 
 	if (!ip || ip->version != 4 || ip->ihl < 5 || ip->saddr != pkt->dst.word[3] ||
 	    ip->frag_off & PKT_BE16(PKT_QUOTED_FRAGMENT))
 		return 0;
-	pkt->proto = ip->protocol;
 	pkt->src = pkt_addr4(ip->daddr);
-	return ip->ihl * 4U;
+	chain->proto = ip->protocol;
+	chain->at += ip->ihl * 4U;
+	return 1;
 }
 
-PKT_INLINE __u32 pkt_quote_ip6(struct pkt_cursor *cursor, struct pkt *pkt)
+PKT_INLINE int pkt_quote_ip6(const struct pkt_ctx *ctx, struct pkt_cursor *cursor, struct pkt *pkt,
+			     struct pkt_chain *chain)
 {
 	pkt_ip6 *ip = pkt_take(cursor, pkt_ip6);
 	struct pkt_addr source;
@@ -61,37 +64,43 @@ PKT_INLINE __u32 pkt_quote_ip6(struct pkt_cursor *cursor, struct pkt *pkt)
 	pkt_copy(source.word, &ip->saddr, sizeof(source));
 	if (!pkt_addr_equal(&source, &pkt->dst))
 		return 0;
-	pkt->proto = ip->nexthdr;
 	pkt_copy(pkt->src.word, &ip->daddr, sizeof(pkt->src));
-	return sizeof(*ip);
+	chain->proto = ip->nexthdr;
+	chain->at += (__u32)sizeof(*ip);
+	return !pkt_chain_is_extension(chain->proto) ||
+	       (pkt_chain_walk(ctx, chain) == PKT_CHAIN_OVER && !chain->later);
 }
 
 /*
- * After pkt_parse_ip, for ICMP and ICMPv6. Returns whether this is an error about a TCP or UDP
- * packet that the destination sent; then the packet's tuple is that of the quoted flow, seen from
- * its client, and it looks like a segment amid a connection. If not, the tuple is void.
+ * For ICMP and ICMPv6, whose header is at pkt->l4. Returns whether this is an error about a TCP or
+ * UDP packet that the destination sent; then the packet's tuple is that of the quoted flow, seen
+ * from its client, and it looks like a segment amid a connection. If not, the tuple is void.
  */
 PKT_INLINE int pkt_parse_quote(const struct pkt_ctx *ctx, struct pkt *pkt)
 {
-	__u32 end = pkt->length + (__u32)sizeof(pkt_eth),
-	      at = pkt->l4 + (__u32)sizeof(struct pkt_icmp);
 	struct pkt_cursor cursor = pkt_cursor(ctx, pkt->l4);
 	struct pkt_icmp *icmp = pkt_take(&cursor, struct pkt_icmp);
 	struct pkt_ports *ports;
-	__u32 header;
+	struct pkt_chain chain = {
+		.at = pkt->l4 + (__u32)sizeof(*icmp),
+		.end = pkt->length + (__u32)sizeof(pkt_eth),
+	};
 
 	if (!icmp || !pkt_icmp_is_error(pkt, icmp->type))
 		return 0;
-	header = pkt->version == 4 ? pkt_quote_ip4(&cursor, pkt) : pkt_quote_ip6(&cursor, pkt);
-	/* What stands behind the packet's end is Ethernet's padding, not a port. */
-	if (!header || at + header + sizeof(*ports) > end ||
-	    (pkt->proto != IPPROTO_TCP && pkt->proto != IPPROTO_UDP))
+	if (!(pkt->version == 4 ? pkt_quote_ip4(&cursor, pkt, &chain)
+				: pkt_quote_ip6(ctx, &cursor, pkt, &chain)))
 		return 0;
-	cursor = pkt_cursor(ctx, at + header);
+	/* What stands behind the packet's end is Ethernet's padding, not a port. */
+	if (chain.at + sizeof(*ports) > chain.end || chain.at > PKT_OFFSET_MAX ||
+	    (chain.proto != IPPROTO_TCP && chain.proto != IPPROTO_UDP))
+		return 0;
+	cursor = pkt_cursor(ctx, chain.at);
 	ports = pkt_take(&cursor, struct pkt_ports);
 	if (!ports)
 		return 0;
 	pkt->quoted = 1;
+	pkt->proto = chain.proto;
 	pkt->sport = ports->dest;
 	pkt->dport = ports->source;
 	pkt->tcp_flags = PKT_TCP_ACK;

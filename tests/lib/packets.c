@@ -36,12 +36,21 @@
 	{                                   \
 		__VA_ARGS__                 \
 	}
-#define ERROR4(number)                    .src = WORLD_ROUTER4, .proto = IPPROTO_ICMP, .icmp_type = (number)
-#define ERROR6(number)                    .src = WORLD_ROUTER6, .proto = IPPROTO_ICMPV6, .icmp_type = (number)
+#define ICMP4(number)  .proto = IPPROTO_ICMP, .icmp_type = (number)
+#define ICMP6(number)  .proto = IPPROTO_ICMPV6, .icmp_type = (number)
+#define ERROR4(number) .src = WORLD_ROUTER4, ICMP4(number)
+#define ERROR6(number) .src = WORLD_ROUTER6, ICMP6(number)
+
 #define TOLD(name, service, backend, ...) ROW(name, FORWARDED, ICMP, service, backend, __VA_ARGS__)
 #define UNTOLD(name, ...)                 ROW(name, OTHER_PROTOCOL, ICMP, NONE, NOBODY, __VA_ARGS__)
 #define ERROR_TO_ONE4(number)             ERROR4(number), .dst = WORLD_ONE4_VIP4
 #define ERROR_TO_ONE6(number)             ERROR6(number), .dst = WORLD_ONE6_VIP6
+#define BEHIND(...)                       .extensions = {__VA_ARGS__}
+#define HOP                               FRAME_EXT_HOP
+#define ROUTING                           FRAME_EXT_ROUTING
+#define OPTIONS                           FRAME_EXT_DESTINATION
+#define SPLIT                             FRAME_EXT_FRAGMENT
+#define BEYOND(name, ...)                 ROW(name, EXTENSIONS, LIMIT, NONE, NOBODY, __VA_ARGS__)
 
 enum { MORE = 0x2000, DONT = 0x4000 }; /* IPv4's fragment flags */
 
@@ -182,15 +191,6 @@ const struct packet_row packet_rows[] = {
 	NOT_OURS("protocol 255 without data", OTHER_PROTOCOL, TO4(WORLD_ONE4_VIP4), .proto = 255),
 	NOT_OURS("esp6", OTHER_PROTOCOL, TO6(WORLD_ONE6_VIP6), .proto = IPPROTO_ESP, .payload = 40),
 	NOT_OURS("no next header", OTHER_PROTOCOL, TO6(WORLD_ONE6_VIP6), .proto = IPPROTO_NONE),
-	NOT_OURS("tcp6 behind hop-by-hop options", OTHER_PROTOCOL, TO6(WORLD_ONE6_VIP6),
-		 .extensions = {FRAME_EXT_HOP}),
-	NOT_OURS("tcp6 behind a routing header", OTHER_PROTOCOL, TO6(WORLD_ONE6_VIP6),
-		 .extensions = {FRAME_EXT_ROUTING}),
-	NOT_OURS("udp6 behind destination options", OTHER_PROTOCOL, TO6(WORLD_ONE6_VIP6),
-		 .proto = IPPROTO_UDP, .dport = 443, .extensions = {FRAME_EXT_DESTINATION}),
-	NOT_OURS("tcp6 behind four extension headers", OTHER_PROTOCOL, TO6(WORLD_ONE6_VIP6),
-		 .extensions = {FRAME_EXT_HOP, FRAME_EXT_DESTINATION, FRAME_EXT_ROUTING,
-				FRAME_EXT_FRAGMENT}),
 	PIECE("tcp4 first fragment", TO4(WORLD_ONE4_VIP4), .frag = MORE, .payload = 32),
 	PIECE("udp4 last fragment", TO4(WORLD_ONE4_VIP4), .proto = IPPROTO_UDP, .dport = 53,
 	      .frag = 4, .payload = 8),
@@ -280,6 +280,67 @@ const struct packet_row packet_rows[] = {
 	    .payload = FITS_SMALL_4IN4),
 	ROW("tcp6 as long as a small path", FORWARDED, SLOT, SMALL, SMALL1, TO6(WORLD_SMALL_VIP6),
 	    .payload = FITS_SMALL_6IN4),
+
+	/* IPv6 extension headers: what can be looked through goes along whole. */
+	TO_B6("tcp6 behind hop-by-hop options", TO6(WORLD_ONE6_VIP6), BEHIND(HOP), .payload = 20),
+	TO_B6("tcp6 behind a routing header", TO6(WORLD_ONE6_VIP6), BEHIND(ROUTING)),
+	TO_B6("udp6 behind destination options", TO6(WORLD_ONE6_VIP6), .proto = IPPROTO_UDP,
+	      .dport = 443, BEHIND(OPTIONS), .payload = 7),
+	TO_B4("tcp6 behind options over ipv4", TO6(WORLD_ONE4_VIP6), BEHIND(HOP, OPTIONS)),
+	TO_B6("tcp6 behind four extension headers", TO6(WORLD_ONE6_VIP6),
+	      BEHIND(HOP, OPTIONS, ROUTING, OPTIONS), .payload = 5),
+	TO_B6("tcp6 syn behind options, padded", TO6(WORLD_ONE6_VIP6), BEHIND(OPTIONS),
+	      .tcp_flags = FRAME_SYN, .padding = 30),
+	TO_B6("tcp6 behind options of 16 bytes", TO6(WORLD_ONE6_VIP6), BEHIND(OPTIONS, OPTIONS),
+	      .patches = {{FRAME_AT_IP, 40, 1, IPPROTO_TCP}, {FRAME_AT_IP, 41, 1, 1}}),
+	ROW("tcp6 behind options, other service", FORWARDED, SLOT, LOOSE, L1, TO6(WORLD_ONE4_VIP6),
+	    BEHIND(OPTIONS), .dport = 9000),
+	ROW("tcp6 behind options, a byte too long", TOO_BIG, SLOT, ONE6, B6, TO6(WORLD_ONE6_VIP6),
+	    BEHIND(OPTIONS), .payload = FITS_6IN6 - 7),
+	NOT_OURS("tcp6 behind options, a port that nobody listens on", NOT_LISTENED,
+		 TO6(WORLD_ONE6_VIP6), BEHIND(OPTIONS), .dport = 22),
+	NOT_OURS("tcp6 behind options elsewhere", NOT_VIP, TO6("2001:db8:10::11"), BEHIND(OPTIONS)),
+	NOT_OURS("esp6 behind options", OTHER_PROTOCOL, TO6(WORLD_ONE6_VIP6), BEHIND(OPTIONS),
+		 .proto = IPPROTO_ESP, .payload = 40),
+	NOT_OURS("nothing behind options", OTHER_PROTOCOL, TO6(WORLD_ONE6_VIP6), BEHIND(OPTIONS),
+		 .proto = IPPROTO_NONE),
+	UNTOLD("icmp6 echo behind options", TO6(WORLD_ONE6_VIP6), BEHIND(HOP), ICMP6(128)),
+	TOLD("icmp6 error behind options", ONE6, B6, ERROR_TO_ONE6(2), BEHIND(OPTIONS),
+	     ABOUT(FROM6(WORLD_ONE6_VIP6, 80), .payload = 100)),
+	TOLD("icmp6 error about a packet with options", ONE6, B6, ERROR_TO_ONE6(2),
+	     ABOUT(FROM6(WORLD_ONE6_VIP6, 80), BEHIND(HOP, OPTIONS), .payload = 100)),
+	TOLD("icmp6 error about a first fragment", ONE6, B6, ERROR_TO_ONE6(3),
+	     ABOUT(FROM6(WORLD_ONE6_VIP6, 443), .proto = IPPROTO_UDP, BEHIND(SPLIT), .frag = 1,
+		   .payload = 100)),
+	UNTOLD("icmp6 error about a later fragment", ERROR_TO_ONE6(3),
+	       ABOUT(FROM6(WORLD_ONE6_VIP6, 443), .proto = IPPROTO_UDP, BEHIND(SPLIT),
+		     .frag = 4 << 3, .payload = 100)),
+	UNTOLD("icmp6 error that quotes too many headers", ERROR_TO_ONE6(2),
+	       ABOUT(FROM6(WORLD_ONE6_VIP6, 80), BEHIND(HOP, OPTIONS, ROUTING, OPTIONS, OPTIONS))),
+	UNTOLD("icmp6 error that quotes half an extension header", ERROR_TO_ONE6(2),
+	       ABOUT(FROM6(WORLD_ONE6_VIP6, 80), BEHIND(OPTIONS)), .quote_length = 44,
+	       .padding = 20),
+	PIECE("tcp6 fragment behind three headers", TO6(WORLD_ONE6_VIP6),
+	      BEHIND(HOP, OPTIONS, ROUTING, SPLIT), .frag = 1),
+	PIECE("udp6 later fragment behind options", TO6(WORLD_ONE6_VIP6), .proto = IPPROTO_UDP,
+	      .dport = 443, BEHIND(HOP, SPLIT), .frag = 4 << 3, .payload = 32),
+	BEYOND("tcp6 behind five extension headers", TO6(WORLD_ONE6_VIP6),
+	       BEHIND(HOP, OPTIONS, ROUTING, OPTIONS, OPTIONS)),
+	BEYOND("tcp6 behind a routing header with a segment left", TO6(WORLD_ONE6_VIP6),
+	       BEHIND(ROUTING), LIE(IP, 43, 1, 1)),
+	BEYOND("tcp6 behind late hop-by-hop options", TO6(WORLD_ONE6_VIP6), BEHIND(OPTIONS, HOP)),
+	BEYOND("tcp6 behind 1024 bytes of options", TO6(WORLD_ONE6_VIP6), BEHIND(OPTIONS),
+	       LIE(IP, 41, 1, 127), .payload = 1100),
+	REFUSED("tcp6 options beyond the packet", TRUNCATED, TO6(WORLD_ONE6_VIP6), BEHIND(OPTIONS),
+		LIE(IP, 41, 1, 3)),
+	REFUSED("tcp6 options in the padding", TRUNCATED, TO6(WORLD_ONE6_VIP6), BEHIND(OPTIONS),
+		LIE(IP, 41, 1, 3), .padding = 100),
+	REFUSED("tcp6 nothing where options should be", TRUNCATED, TO6(WORLD_ONE6_VIP6),
+		BEHIND(OPTIONS), LIE_IP6_LENGTH(0)),
+	REFUSED("tcp6 behind options, a byte short", TRUNCATED, TO6(WORLD_ONE6_VIP6),
+		BEHIND(OPTIONS), LIE_IP6_LENGTH(27)),
+	REFUSED("udp6 behind options, length beyond the packet", TRUNCATED, TO6(WORLD_ONE6_VIP6),
+		.proto = IPPROTO_UDP, .dport = 443, BEHIND(OPTIONS), LIE_UDP_LENGTH(9)),
 
 	/* ICMP errors: to the backend of the flow that they quote. */
 	TOLD("icmp4 too big about tcp", ONE4, B4, ERROR_TO_ONE4(3), LIE(L4, 1, 1, 4),

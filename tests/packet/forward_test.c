@@ -79,6 +79,9 @@ static const char *const whole_rows[] = {
 	"icmp6 echo",
 	"icmp4 too big about tcp",
 	"icmp6 too big about tcp",
+	"tcp6 behind four extension headers",
+	"icmp6 error about a packet with options",
+	"icmp6 error behind options",
 	"tcp6 behind hop-by-hop options",
 	"tcp6 first fragment",
 	"tagged ipv4 for a vip",
@@ -117,6 +120,34 @@ static void test_truncation(void **state)
 			if (outcome.result.trace.verdict != expected)
 				fail_msg("%s cut to %zu bytes: verdict %u, expected %u", row->name,
 					 length, outcome.result.trace.verdict, expected);
+		}
+	}
+}
+
+/* A packet that is honest about its length, and ends anywhere in its chain of headers. */
+static void test_short_chain(void **state)
+{
+	enum { IP6_HEADER = 40, CHAIN = 32, TCP_HEADER = 20 };
+	static struct engine_outcome outcome;
+	struct frame frame;
+
+	(void)state;
+	build_row("tcp6 behind four extension headers", &frame);
+	for (uint16_t length = 0; length <= CHAIN + TCP_HEADER; length++) {
+		enum verdict expected = length < CHAIN + TCP_HEADER ? VERDICT_TRUNCATED
+								    : VERDICT_FORWARDED;
+
+		frame_put(frame.bytes + FRAME_ETH + 4, 2, length);
+		/* Alone, and with all that is cut off as the frame's padding. */
+		for (int padded = 0; padded < 2; padded++) {
+			struct frame cut = frame;
+
+			if (!padded)
+				cut.length = (size_t)FRAME_ETH + IP6_HEADER + length;
+			engines_run("chain", &cut, &outcome);
+			if (outcome.result.trace.verdict != expected)
+				fail_msg("%u bytes of chain: verdict %u, expected %u", length,
+					 outcome.result.trace.verdict, expected);
 		}
 	}
 }
@@ -254,9 +285,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(engines_test_kernel_ran), cmocka_unit_test(test_table),
-		cmocka_unit_test(test_truncation),         cmocka_unit_test(test_bit_flips),
-		cmocka_unit_test(test_random_damage),      cmocka_unit_test(test_outer_source),
-		cmocka_unit_test(test_counters),
+		cmocka_unit_test(test_truncation),         cmocka_unit_test(test_short_chain),
+		cmocka_unit_test(test_bit_flips),          cmocka_unit_test(test_random_damage),
+		cmocka_unit_test(test_outer_source),       cmocka_unit_test(test_counters),
 	};
 
 	return cmocka_run_group_tests(tests, engines_open, engines_close);
