@@ -29,6 +29,7 @@
 #include "pkt/parse.h"
 #include "pkt/quote.h"
 #include "pkt/verdict.h"
+#include "pkt/vlan.h"
 
 PKT_INLINE struct abi_vip *forward_find_vip(const struct pkt *pkt)
 {
@@ -179,15 +180,51 @@ PKT_STAGE int forward_classify(struct pkt_ctx *ctx, struct pkt *pkt)
 	return forward_find(ctx, pkt, vip);
 }
 
+/* Once it is known whose packet it is. Always a verdict. */
+PKT_INLINE int forward_send(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	int verdict = choose_backend(ctx, pkt);
+
+	return verdict == PKT_ON ? wrap(ctx, pkt) : verdict;
+}
+
+/*
+ * Neither IPv4 nor IPv6 at first sight. Behind VLAN tags there may be a packet for us: it goes the
+ * way of any other without them, and gets them back as they were, be it sent where it came in or
+ * passed on. Only what leaves at another interface does so without: the tags were for this one.
+ */
+PKT_STAGE int forward_tagged(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct pkt_vlan vlan = {};
+	__u32 frame_length;
+	int verdict;
+
+	if (!pkt)
+		return VERDICT_NOT_IP;
+	if (pkt_vlan_off(ctx, &vlan))
+		return VERDICT_NO_HEADROOM;
+	if (!vlan.count)
+		return VERDICT_NOT_IP;
+	frame_length = pkt->frame_length;
+	verdict = forward_classify(ctx, pkt);
+	if (verdict == PKT_ON)
+		verdict = forward_send(ctx, pkt);
+	pkt->frame_length = frame_length;
+	if (verdict == VERDICT_REDIRECTED)
+		return verdict;
+	return pkt_vlan_on(ctx, &vlan) ? VERDICT_NO_HEADROOM : verdict;
+}
+
 /* The whole path. Counts and traces; the verdict's action is the includer's to carry out. */
 PKT_INLINE int forward(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	int verdict = forward_classify(ctx, pkt);
 
-	if (verdict == PKT_ON)
-		verdict = choose_backend(ctx, pkt);
-	if (verdict == PKT_ON)
-		verdict = wrap(ctx, pkt);
+	/* The usual first: the compiler would else ask for the rare one before it. */
+	if (__builtin_expect(verdict == PKT_ON, 1))
+		verdict = forward_send(ctx, pkt);
+	else if (verdict == VERDICT_NOT_IP)
+		verdict = forward_tagged(ctx, pkt);
 	env_count(pkt, (__u32)verdict);
 	if (env_has_trace())
 		env_trace(pkt, (__u32)verdict);

@@ -33,9 +33,8 @@ struct pkt_chain {
 /* What all of them begin with: the shortest is as long as this, and so is a fragment header. */
 struct pkt_extension {
 	__u8 next;
-	__u8 length; /* in units, beyond the first */
-	__u8 rest
-		[6]; /* [1] of a routing header: segments left; [0] and [1] of a fragment's: offset */
+	__u8 length;  /* in units, beyond the first */
+	__u8 rest[6]; /* a routing header's segments left in [1]; a fragment's offset */
 };
 
 PKT_INLINE int pkt_chain_is_extension(__u8 proto)

@@ -12,7 +12,7 @@
 #define VERDICTS(X)                                                                           \
 	X(FORWARDED, TX, "encapsulated and sent out where it came in")                        \
 	X(REDIRECTED, REDIRECT, "encapsulated and sent out at another interface")             \
-	X(NOT_IP, PASS, "neither IPv4 nor IPv6")                                              \
+	X(NOT_IP, PASS, "neither IPv4 nor IPv6, also behind at most two VLAN tags")           \
 	X(NOT_VIP, PASS, "the destination is not a VIP")                                      \
 	X(NOT_LISTENED, PASS, "a VIP, but no service listens on this protocol and port")      \
 	X(OTHER_PROTOCOL, PASS, "a VIP, but neither TCP nor UDP, nor an ICMP error")          \

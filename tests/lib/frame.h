@@ -80,9 +80,13 @@ struct frame_tunnel {
 	uint8_t src[16], dst[16];
 	uint8_t src_mac[6], dst_mac[6];
 	uint32_t flow_label;
+	bool untagged; /* VLAN tags do not go along */
 };
 
-/* The frame that should leave for `inner`: only for untagged IP frames. */
+/* Where the packet begins: behind the Ethernet header and at most two VLAN tags. */
+size_t frame_link_length(const uint8_t *bytes, size_t length);
+
+/* The frame that should leave for `inner`: only for IP frames. */
 void frame_encapsulate(const uint8_t *inner, size_t length, const struct frame_tunnel *tunnel,
 		       struct frame *ret);
 

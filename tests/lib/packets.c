@@ -52,6 +52,8 @@
 #define SPLIT                             FRAME_EXT_FRAGMENT
 #define BEYOND(name, ...)                 ROW(name, EXTENSIONS, LIMIT, NONE, NOBODY, __VA_ARGS__)
 
+#define TWICE_8021Q .vlans = 2, LIE(LINK, 12, 2, 0x8100)
+
 enum { MORE = 0x2000, DONT = 0x4000 }; /* IPv4's fragment flags */
 
 /* Payloads of TCP without options for which the outer packet is exactly as long as its path. */
@@ -138,8 +140,17 @@ const struct packet_row packet_rows[] = {
 	/* Not ours: to the host, untouched. */
 	NOT_OURS("arp", NOT_IP, .payload = 46),
 	NOT_OURS("bare ethernet header", NOT_IP, .payload = 0),
-	NOT_OURS("tagged ipv4 for a vip", NOT_IP, TO4(WORLD_ONE4_VIP4), .vlans = 1),
-	NOT_OURS("twice tagged ipv6 for a vip", NOT_IP, TO6(WORLD_ONE6_VIP6), .vlans = 2),
+	NOT_OURS("tcp4 three times tagged", NOT_IP, TO4(WORLD_ONE4_VIP4), .vlans = 3),
+	NOT_OURS("tcp4 in a service tag alone", NOT_IP, TO4(WORLD_ONE4_VIP4), .vlans = 1,
+		 LIE(LINK, 12, 2, 0x88a8)),
+	NOT_OURS("tcp4 in two service tags", NOT_IP, TO4(WORLD_ONE4_VIP4), .vlans = 2,
+		 LIE(LINK, 16, 2, 0x88a8)),
+	NOT_OURS("tagged arp", NOT_IP, .payload = 46, .vlans = 1),
+	NOT_OURS("tagged, and nothing in it", NOT_IP, .payload = 0, .vlans = 2),
+	NOT_OURS("tcp4 tagged elsewhere", NOT_VIP, TO4("198.51.100.11"), .vlans = 1),
+	NOT_OURS("tcp6 twice tagged elsewhere", NOT_VIP, TO6("2001:db8:10::11"), .vlans = 2),
+	NOT_OURS("tcp4 tagged, a port that nobody listens on", NOT_LISTENED, TO4(WORLD_ONE4_VIP4),
+		 .vlans = 1, .dport = 22),
 	NOT_OURS("length in place of a type", NOT_IP, TO4(WORLD_ONE4_VIP4), .ethertype = 40),
 	NOT_OURS("mpls", NOT_IP, TO4(WORLD_ONE4_VIP4), .ethertype = 0x8847),
 	NOT_OURS("tcp4 elsewhere", NOT_VIP, TO4("198.51.100.11")),
@@ -341,6 +352,43 @@ const struct packet_row packet_rows[] = {
 		BEHIND(OPTIONS), LIE_IP6_LENGTH(27)),
 	REFUSED("udp6 behind options, length beyond the packet", TRUNCATED, TO6(WORLD_ONE6_VIP6),
 		.proto = IPPROTO_UDP, .dport = 443, BEHIND(OPTIONS), LIE_UDP_LENGTH(9)),
+
+	/* VLAN tags: they go along as they came, and are not looked at. */
+	TO_B4("tcp4 tagged", TO4(WORLD_ONE4_VIP4), .vlans = 1, .payload = 20),
+	TO_B4("tcp4 tagged with all bits", TO4(WORLD_ONE4_VIP4), .vlans = 1,
+	      LIE(LINK, 14, 2, 0xffff)),
+	TO_B4("tcp4 with a priority tag", TO4(WORLD_ONE4_VIP4), .vlans = 1,
+	      LIE(LINK, 14, 2, 0xe000)),
+	TO_B4("tcp4 twice tagged", TO4(WORLD_ONE4_VIP4), .vlans = 2),
+	TO_B4("tcp4 twice tagged by 802.1q", TO4(WORLD_ONE4_VIP4), TWICE_8021Q, .payload = 5),
+	TO_B4("tcp4 tagged and padded", TO4(WORLD_ONE4_VIP4), .vlans = 1, .padding = 2),
+	TO_B4("tcp4 tagged, ip options", TO4(WORLD_ONE4_VIP4), .vlans = 2, .ip_options = 40),
+	TO_B4("tcp4 tagged, as long as the path", TO4(WORLD_ONE4_VIP4), .vlans = 1,
+	      .payload = FITS_4IN4),
+	TO_B4("udp6 tagged over ipv4", TO6(WORLD_ONE4_VIP6), .proto = IPPROTO_UDP, .dport = 53,
+	      .vlans = 1, .payload = 9),
+	TO_B6("tcp4 tagged over ipv6", TO4(WORLD_ONE6_VIP4), .vlans = 1),
+	TO_B6("tcp6 twice tagged", TO6(WORLD_ONE6_VIP6), .vlans = 2, .payload = 30),
+	TO_B6("tcp6 tagged, behind options", TO6(WORLD_ONE6_VIP6), .vlans = 1, BEHIND(HOP)),
+	TOLD("icmp6 error, tagged", ONE6, B6, ERROR_TO_ONE6(2), .vlans = 1,
+	     ABOUT(FROM6(WORLD_ONE6_VIP6, 80), .payload = 100)),
+	UNTOLD("icmp4 echo, tagged", TO4(WORLD_ONE4_VIP4), ICMP4(8), .vlans = 2, .payload = 56),
+	PIECE("udp4 last fragment, tagged", TO4(WORLD_ONE4_VIP4), .proto = IPPROTO_UDP, .dport = 53,
+	      .vlans = 1, .frag = 4, .payload = 8),
+	ROW("tcp4 tagged, redirected", REDIRECTED, SLOT, AWAY, AWAY1, TO4(WORLD_AWAY_VIP4),
+	    .vlans = 1, .payload = 50),
+	ROW("tcp6 twice tagged, redirected", REDIRECTED, SLOT, AWAY, AWAY1, TO6(WORLD_AWAY_VIP6),
+	    .vlans = 2),
+	ROW("tcp4 tagged, no backend", EMPTY, EMPTY, EMPTY, NOBODY, TO4(WORLD_EMPTY_VIP4),
+	    .vlans = 1),
+	ROW("tcp6 tagged, no next hop", NO_NEIGHBOR, SLOT, LOST, LOST1, TO6(WORLD_LOST_VIP6),
+	    .vlans = 2),
+	ROW("tcp4 tagged, a byte too long", TOO_BIG, SLOT, ONE4, B4, TO4(WORLD_ONE4_VIP4),
+	    .vlans = 1, .payload = FITS_4IN4 + 1),
+	REFUSED("tcp4 tagged, ends after its ports", TRUNCATED, TO4(WORLD_ONE4_VIP4), .vlans = 1,
+		LIE_IP4_LENGTH(24)),
+	REFUSED("ip6 twice tagged, last byte missing", MALFORMED, TO6(WORLD_ONE6_VIP6), .vlans = 2,
+		.payload = 10, .cut = 1),
 
 	/* ICMP errors: to the backend of the flow that they quote. */
 	TOLD("icmp4 too big about tcp", ONE4, B4, ERROR_TO_ONE4(3), LIE(L4, 1, 1, 4),

@@ -84,7 +84,10 @@ static const char *const whole_rows[] = {
 	"icmp6 error behind options",
 	"tcp6 behind hop-by-hop options",
 	"tcp6 first fragment",
-	"tagged ipv4 for a vip",
+	"tcp4 tagged",
+	"tcp6 twice tagged",
+	"tcp4 tagged, redirected",
+	"tcp4 three times tagged",
 };
 enum { WHOLE_ROWS = sizeof(whole_rows) / sizeof(whole_rows[0]) };
 
@@ -100,7 +103,10 @@ static const struct packet_row *build_row(const char *name, struct frame *frame)
 	return NULL;
 }
 
-/* An IP packet that misses its end is malformed wherever it is cut; what is no IP stays that. */
+/*
+ * An IP packet that misses its end is malformed wherever it is cut; what is no IP, or ends
+ * within its tags, is not IP.
+ */
 static void test_truncation(void **state)
 {
 	static struct engine_outcome outcome;
@@ -113,7 +119,8 @@ static void test_truncation(void **state)
 		for (size_t length = 0, whole = frame.length; length < whole; length++) {
 			enum verdict expected = VERDICT_MALFORMED;
 
-			if (row->verdict == VERDICT_NOT_IP && length >= FRAME_ETH)
+			if (length >= FRAME_ETH &&
+			    (row->verdict == VERDICT_NOT_IP || length < frame.ip))
 				expected = VERDICT_NOT_IP;
 			frame.length = length;
 			engines_run(row->name, &frame, &outcome);
