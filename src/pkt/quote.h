@@ -19,7 +19,7 @@ enum {
 	PKT_QUOTED_FRAGMENT = 0x1fff, /* the offset's bits: 0 in the piece that has the ports */
 };
 
-struct pkt_icmp {
+struct pkt_error {
 	__u8 type, code;
 	__u8 rest[6];
 };
@@ -79,14 +79,14 @@ PKT_INLINE int pkt_quote_ip6(const struct pkt_ctx *ctx, struct pkt_cursor *curso
 PKT_INLINE int pkt_parse_quote(const struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct pkt_cursor cursor = pkt_cursor(ctx, pkt->l4);
-	struct pkt_icmp *icmp = pkt_take(&cursor, struct pkt_icmp);
+	struct pkt_error *error = pkt_take(&cursor, struct pkt_error);
 	struct pkt_ports *ports;
 	struct pkt_chain chain = {
-		.at = pkt->l4 + (__u32)sizeof(*icmp),
+		.at = pkt->l4 + (__u32)sizeof(*error),
 		.end = pkt->length + (__u32)sizeof(pkt_eth),
 	};
 
-	if (!icmp || !pkt_icmp_is_error(pkt, icmp->type))
+	if (!error || !pkt_icmp_is_error(pkt, error->type))
 		return 0;
 	if (!(pkt->version == 4 ? pkt_quote_ip4(&cursor, pkt, &chain)
 				: pkt_quote_ip6(ctx, &cursor, pkt, &chain)))
