@@ -119,23 +119,30 @@ PKT_INLINE void choose_record(const struct abi_node *node, struct flow *flow, co
 		env_event(ABI_EVENT_FLOW_EVICTED);
 }
 
+/* Looks the flow up. Returns whether it has an entry that decides for this packet. */
+PKT_INLINE int choose_find(const struct abi_node *node, struct flow *flow, const struct pkt *pkt)
+{
+	struct abi_bucket *bucket;
+
+	flow_prepare(flow, node, pkt, env_now_ns());
+	for (__u32 i = 0; i < 2; i++) {
+		bucket = env_bucket(flow->buckets[i]);
+		if (bucket && flow_find_in(flow, bucket, flow->buckets[i]))
+			break;
+	}
+	return flow->pin && choose_pin_holds(node, flow, pkt);
+}
+
 /* The flow's entry decides where there is one that holds; else the slot does, and is recorded. */
 PKT_STAGE int choose_by_flow(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct abi_node *node = env_node();
-	struct abi_bucket *bucket;
 	struct flow flow = {};
 	__u64 *slot;
 
 	if (!pkt || !ctx)
 		return VERDICT_EMPTY;
-	flow_prepare(&flow, node, pkt, env_now_ns());
-	for (__u32 i = 0; i < 2; i++) {
-		bucket = env_bucket(flow.buckets[i]);
-		if (bucket && flow_find_in(&flow, bucket, flow.buckets[i]))
-			break;
-	}
-	if (flow.pin && choose_pin_holds(node, &flow, pkt)) {
+	if (choose_find(node, &flow, pkt)) {
 		pkt->why = WHY_FLOW;
 		pkt->backend = flow_pin_backend(flow.pin);
 		choose_touch(&flow, pkt);
@@ -150,29 +157,68 @@ PKT_STAGE int choose_by_flow(struct pkt_ctx *ctx, struct pkt *pkt)
 	return PKT_ON;
 }
 
-/* Which backend? Ends with pkt->backend set, or a verdict. */
-PKT_STAGE int choose_backend(struct pkt_ctx *ctx, struct pkt *pkt)
+/* The flow's slot. Returns its service, or NULL when there is no slot to have. */
+PKT_INLINE struct abi_service *choose_slot(struct pkt *pkt)
 {
 	struct abi_service *service;
-	__u64 table, *slot;
+	__u64 table;
 	__u32 size;
 
-	if (!pkt || !ctx)
-		return VERDICT_EMPTY;
 	pkt->why = WHY_EMPTY;
 	service = env_service(pkt->service);
 	if (!service)
-		return VERDICT_EMPTY;
+		return 0;
 	table = *(volatile __u64 *)&service->table;
 	size = (__u32)(table >> 32);
 	if (!size)
-		return VERDICT_EMPTY;
+		return 0;
 	pkt->hash = pkt_hash_tuple(&pkt->src, &pkt->dst, pkt->sport, pkt->dport, pkt->proto,
 				   env_node()->slot_seed);
 	pkt->table_first = (__u32)table;
 	pkt->slot = (__u32)table + pkt_hash_below(pkt->hash, size);
+	return service;
+}
+
+/* Which backend? Ends with pkt->backend set, or a verdict. */
+PKT_STAGE int choose_backend(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct abi_service *service;
+	__u64 *slot;
+
+	if (!pkt || !ctx)
+		return VERDICT_EMPTY;
+	service = choose_slot(pkt);
+	if (!service)
+		return VERDICT_EMPTY;
 	if (env_has_track() && service->flags & ABI_SERVICE_TRACK)
 		return choose_by_flow(ctx, pkt);
+	slot = env_slot(pkt->slot);
+	if (!slot)
+		return VERDICT_EMPTY;
+	choose_by_slot(pkt, *(volatile __u64 *)slot);
+	return PKT_ON;
+}
+
+/*
+ * Which backend has the flow that an ICMP error quotes? The one that a packet of the flow would
+ * get; but nothing is recorded or touched: an error is no sign of life, and anyone can make one up.
+ */
+PKT_STAGE int choose_quoted(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct abi_service *service;
+	struct flow flow = {};
+	__u64 *slot;
+
+	if (!pkt || !ctx)
+		return VERDICT_EMPTY;
+	service = choose_slot(pkt);
+	if (!service)
+		return VERDICT_EMPTY;
+	if (env_has_track() && service->flags & ABI_SERVICE_TRACK &&
+	    choose_find(env_node(), &flow, pkt)) {
+		pkt->backend = flow_pin_backend(flow.pin);
+		return PKT_ON;
+	}
 	slot = env_slot(pkt->slot);
 	if (!slot)
 		return VERDICT_EMPTY;

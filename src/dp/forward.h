@@ -24,9 +24,12 @@
 #include "dp/abi.h"
 #include "dp/choose.h"
 #include "dp/wrap.h"
+#include "pkt/chain.h"
 #include "pkt/hash.h"
 #include "pkt/parse.h"
+#include "pkt/quote.h"
 #include "pkt/verdict.h"
+#include "pkt/vlan.h"
 
 PKT_INLINE struct abi_vip *forward_find_vip(const struct pkt *pkt)
 {
@@ -61,6 +64,91 @@ PKT_INLINE __u32 forward_find_service(const struct abi_vip *vip, const struct pk
 	return 0;
 }
 
+/* TCP or UDP, and the service that listens there: ends with pkt->service set, or a verdict. */
+PKT_INLINE int forward_find(const struct pkt_ctx *ctx, struct pkt *pkt, const struct abi_vip *vip)
+{
+	if (pkt_parse_l4(ctx, pkt) != PKT_PARSED) {
+		pkt->why = WHY_MALFORMED;
+		return VERDICT_TRUNCATED;
+	}
+	pkt->service = forward_find_service(vip, pkt);
+	return pkt->service ? PKT_ON : VERDICT_NOT_LISTENED;
+}
+
+/* Looks through the extension headers of an IPv6 packet for a VIP. */
+PKT_STAGE int forward_extensions(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct pkt_chain chain = {};
+	enum pkt_chained chained;
+
+	if (!pkt)
+		return VERDICT_MALFORMED;
+	chain.proto = pkt->proto;
+	chain.at = pkt->l4;
+	chain.end = pkt->length + (__u32)sizeof(pkt_eth);
+	chained = pkt_chain_walk(ctx, &chain);
+	if (chained == PKT_CHAIN_CUT) {
+		pkt->why = WHY_MALFORMED;
+		return VERDICT_TRUNCATED;
+	}
+	if (chain.fragment) {
+		pkt->why = WHY_FRAGMENT;
+		return VERDICT_FRAGMENT;
+	}
+	if (chained == PKT_CHAIN_BEYOND) {
+		pkt->why = WHY_LIMIT;
+		return VERDICT_EXTENSIONS;
+	}
+	pkt->proto = chain.proto;
+	pkt->l4 = (__u16)chain.at;
+	return PKT_ON;
+}
+
+/*
+ * An ICMP error goes, as it came, to the backend of the flow that it quotes; any node finds that
+ * one, for the quote holds the whole key. Always a verdict.
+ */
+PKT_STAGE int forward_error(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip *vip)
+{
+	int verdict;
+
+	if (!pkt || !vip)
+		return VERDICT_OTHER_PROTOCOL;
+	if (pkt->proto != IPPROTO_ICMP && pkt->proto != IPPROTO_ICMPV6)
+		return VERDICT_OTHER_PROTOCOL;
+	pkt->why = WHY_ICMP;
+	if (!pkt_parse_quote(ctx, pkt))
+		return VERDICT_OTHER_PROTOCOL;
+	pkt->service = forward_find_service(vip, pkt);
+	if (!pkt->service)
+		return VERDICT_NOT_LISTENED;
+	verdict = choose_quoted(ctx, pkt);
+	if (verdict != PKT_ON)
+		return verdict;
+	pkt->why = WHY_ICMP;
+	return wrap(ctx, pkt);
+}
+
+/*
+ * What has neither TCP nor UDP after its IP header. A stage of its own behind a question that is
+ * asked of every packet anyway, so that the usual one is asked no more. Ends as forward_classify.
+ */
+PKT_STAGE int forward_other(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip *vip)
+{
+	int verdict;
+
+	if (!pkt || !vip)
+		return VERDICT_OTHER_PROTOCOL;
+	if (pkt->version == 6 && pkt_chain_is_extension(pkt->proto)) {
+		verdict = forward_extensions(ctx, pkt);
+		if (verdict != PKT_ON)
+			return verdict;
+		if (pkt->proto == IPPROTO_TCP || pkt->proto == IPPROTO_UDP)
+			return forward_find(ctx, pkt, vip);
+	}
+	return forward_error(ctx, pkt, vip);
+}
+
 /* Whose packet is it? Ends with pkt->service set, or a verdict. */
 PKT_STAGE int forward_classify(struct pkt_ctx *ctx, struct pkt *pkt)
 {
@@ -87,17 +175,44 @@ PKT_STAGE int forward_classify(struct pkt_ctx *ctx, struct pkt *pkt)
 		pkt->why = WHY_FRAGMENT;
 		return VERDICT_FRAGMENT;
 	}
-	if (pkt->proto != IPPROTO_TCP && pkt->proto != IPPROTO_UDP) {
-		if (pkt->proto == IPPROTO_ICMP || pkt->proto == IPPROTO_ICMPV6)
-			pkt->why = WHY_ICMP;
-		return VERDICT_OTHER_PROTOCOL;
-	}
-	if (pkt_parse_l4(ctx, pkt) != PKT_PARSED) {
-		pkt->why = WHY_MALFORMED;
-		return VERDICT_TRUNCATED;
-	}
-	pkt->service = forward_find_service(vip, pkt);
-	return pkt->service ? PKT_ON : VERDICT_NOT_LISTENED;
+	if (pkt->proto != IPPROTO_TCP && pkt->proto != IPPROTO_UDP)
+		return forward_other(ctx, pkt, vip);
+	return forward_find(ctx, pkt, vip);
+}
+
+/* Once it is known whose packet it is. Always a verdict. */
+PKT_INLINE int forward_send(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	int verdict = choose_backend(ctx, pkt);
+
+	return verdict == PKT_ON ? wrap(ctx, pkt) : verdict;
+}
+
+/*
+ * Neither IPv4 nor IPv6 at first sight. Behind VLAN tags there may be a packet for us: it goes the
+ * way of any other without them, and gets them back as they were, be it sent where it came in or
+ * passed on. Only what leaves at another interface does so without: the tags were for this one.
+ */
+PKT_STAGE int forward_tagged(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct pkt_vlan vlan = {};
+	__u32 frame_length;
+	int verdict;
+
+	if (!pkt)
+		return VERDICT_NOT_IP;
+	if (pkt_vlan_off(ctx, &vlan))
+		return VERDICT_NO_HEADROOM;
+	if (!vlan.count)
+		return VERDICT_NOT_IP;
+	frame_length = pkt->frame_length;
+	verdict = forward_classify(ctx, pkt);
+	if (verdict == PKT_ON)
+		verdict = forward_send(ctx, pkt);
+	pkt->frame_length = frame_length;
+	if (verdict == VERDICT_REDIRECTED)
+		return verdict;
+	return pkt_vlan_on(ctx, &vlan) ? VERDICT_NO_HEADROOM : verdict;
 }
 
 /* The whole path. Counts and traces; the verdict's action is the includer's to carry out. */
@@ -105,10 +220,11 @@ PKT_INLINE int forward(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	int verdict = forward_classify(ctx, pkt);
 
-	if (verdict == PKT_ON)
-		verdict = choose_backend(ctx, pkt);
-	if (verdict == PKT_ON)
-		verdict = wrap(ctx, pkt);
+	/* The usual first: the compiler would else ask for the rare one before it. */
+	if (__builtin_expect(verdict == PKT_ON, 1))
+		verdict = forward_send(ctx, pkt);
+	else if (verdict == VERDICT_NOT_IP)
+		verdict = forward_tagged(ctx, pkt);
 	env_count(pkt, (__u32)verdict);
 	if (env_has_trace())
 		env_trace(pkt, (__u32)verdict);

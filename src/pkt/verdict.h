@@ -12,10 +12,11 @@
 #define VERDICTS(X)                                                                           \
 	X(FORWARDED, TX, "encapsulated and sent out where it came in")                        \
 	X(REDIRECTED, REDIRECT, "encapsulated and sent out at another interface")             \
-	X(NOT_IP, PASS, "neither IPv4 nor IPv6, or with a VLAN tag")                          \
+	X(NOT_IP, PASS, "neither IPv4 nor IPv6, also behind at most two VLAN tags")           \
 	X(NOT_VIP, PASS, "the destination is not a VIP")                                      \
 	X(NOT_LISTENED, PASS, "a VIP, but no service listens on this protocol and port")      \
-	X(OTHER_PROTOCOL, PASS, "a VIP, but no TCP or UDP right after the IP header")         \
+	X(OTHER_PROTOCOL, PASS, "a VIP, but neither TCP nor UDP, nor an ICMP error")          \
+	X(EXTENSIONS, PASS, "a VIP, but IPv6 extension headers that are not looked through")  \
 	X(FRAGMENT, PASS, "a fragment for a VIP")                                             \
 	X(MALFORMED, PASS, "an IP header that is cut short or contradicts itself")            \
 	X(TRUNCATED, DROP, "for a VIP, but its TCP or UDP header is cut short or impossible") \

@@ -28,18 +28,18 @@ static bool is_inside(const uint8_t *source, const uint8_t *fixed, size_t size, 
 
 static bool holds_ip(const uint8_t *frame, size_t length)
 {
-	size_t inner;
+	size_t link = frame_link_length(frame, length), inner;
 
-	if (length < FRAME_ETH + 20)
+	if (length < link + 20)
 		return false;
-	if (frame[12] == 0x08 && frame[13] == 0x00) {
-		inner = (size_t)(frame[FRAME_ETH + 2] << 8 | frame[FRAME_ETH + 3]);
-		return frame[FRAME_ETH] >> 4 == 4 && FRAME_ETH + inner <= length;
+	if (frame[link - 2] == 0x08 && frame[link - 1] == 0x00) {
+		inner = (size_t)(frame[link + 2] << 8 | frame[link + 3]);
+		return frame[link] >> 4 == 4 && link + inner <= length;
 	}
-	if (length < FRAME_ETH + 40 || frame[12] != 0x86 || frame[13] != 0xdd)
+	if (length < link + 40 || frame[link - 2] != 0x86 || frame[link - 1] != 0xdd)
 		return false;
-	inner = 40 + (size_t)(frame[FRAME_ETH + 4] << 8 | frame[FRAME_ETH + 5]);
-	return frame[FRAME_ETH] >> 4 == 6 && FRAME_ETH + inner <= length;
+	inner = 40 + (size_t)(frame[link + 4] << 8 | frame[link + 5]);
+	return frame[link] >> 4 == 6 && link + inner <= length;
 }
 
 /* Source and flow label are taken over from the frame: they are the packet path's to choose. */
@@ -49,7 +49,7 @@ static const char *read_tunnel(const struct dp_tables *tables, uint32_t index, c
 	const struct abi_backend *backend = &tables->backends[index];
 	const struct abi_node *node = tables->node;
 	struct addr to = dp_addr_back(&backend->addr), source4, source6;
-	const uint8_t *outer = out + FRAME_ETH;
+	const uint8_t *outer = out + frame_link_length(out, FRAME_ETH + 8);
 
 	source4 = dp_addr_back(&node->source4);
 	source6 = dp_addr_back(&node->source6);
@@ -86,11 +86,12 @@ static const char *check_left(const struct dp_tables *tables, const uint8_t *fra
 		return "left without a service";
 	if (!holds_ip(frame, length))
 		return "left, but its lengths contradict each other";
-	if (result->length < length + 20)
+	if (result->length < length - (frame_link_length(frame, length) - FRAME_ETH) + 20)
 		return "left without an outer header";
 	wrong = read_tunnel(tables, result->trace.backend, out, &tunnel);
 	if (wrong)
 		return wrong;
+	tunnel.untagged = result->trace.verdict == VERDICT_REDIRECTED;
 	frame_encapsulate(frame, length, &tunnel, &expected);
 	if (result->length != expected.length)
 		return "left with another length than expected";

@@ -167,6 +167,21 @@ static void write_payload(struct frame *frame, size_t length)
 		at[i] = (uint8_t)(i * 7 + 1);
 }
 
+/* As an ICMP error has it. One deep: what is quoted quotes nothing. */
+static void write_quote(const struct frame_spec *spec, struct frame *frame)
+{
+	struct frame quoted;
+	size_t length;
+
+	if (!spec->quote)
+		return;
+	assert(!spec->quote->quote);
+	frame_build(spec->quote, &quoted);
+	length = spec->quote_length ? spec->quote_length : quoted.length - quoted.ip;
+	assert(length <= quoted.length - quoted.ip);
+	memcpy(extend(frame, length), quoted.bytes + quoted.ip, length);
+}
+
 static void finish_l4(struct frame *frame, bool ipv4, uint8_t proto)
 {
 	uint8_t *ip = frame->bytes + frame->ip, *l4 = frame->bytes + frame->l4;
@@ -237,6 +252,7 @@ void frame_build(const struct frame_spec *spec, struct frame *ret)
 		write_ipv6(spec, ret, proto);
 	ret->l4 = ret->length;
 	write_l4(spec, ret, proto);
+	write_quote(spec, ret);
 	write_payload(ret, spec->payload);
 	if (ipv4)
 		put16(ret->bytes + ret->ip + 2, (uint16_t)(ret->length - ret->ip));
@@ -276,19 +292,32 @@ static void write_outer6(const struct frame_tunnel *tunnel, struct frame *frame,
 	memcpy(at + 24, tunnel->dst, 16);
 }
 
+size_t frame_link_length(const uint8_t *bytes, size_t length)
+{
+	size_t link = FRAME_ETH;
+
+	while (link < FRAME_ETH + 8 && length >= link + 4 &&
+	       (get16(bytes + link - 2) == 0x8100 || get16(bytes + link - 2) == 0x88a8))
+		link += 4;
+	return link;
+}
+
 void frame_encapsulate(const uint8_t *inner, size_t length, const struct frame_tunnel *tunnel,
 		       struct frame *ret)
 {
-	const uint8_t *ip = inner + FRAME_ETH;
-	bool inner4 = get16(inner + 12) == 0x0800;
+	size_t link = frame_link_length(inner, length);
+	const uint8_t *ip = inner + link;
+	bool inner4 = get16(ip - 2) == 0x0800;
 	size_t inner_length = inner4 ? get16(ip + 2) : (size_t)IPV6_HEADER + get16(ip + 4);
 	uint8_t *at;
 
 	memset(ret, 0, sizeof(*ret));
-	at = extend(ret, FRAME_ETH);
+	at = extend(ret, tunnel->untagged ? FRAME_ETH : link);
 	memcpy(at, tunnel->dst_mac, 6);
 	memcpy(at + 6, tunnel->src_mac, 6);
-	put16(at + 12, tunnel->outer4 ? 0x0800 : 0x86dd);
+	if (!tunnel->untagged)
+		memcpy(at + 12, inner + 12, link - FRAME_ETH);
+	put16(ret->bytes + ret->length - 2, tunnel->outer4 ? 0x0800 : 0x86dd);
 	ret->ip = ret->length;
 	if (tunnel->outer4)
 		write_outer4(tunnel, ret, inner4, ip, inner_length);
@@ -296,7 +325,7 @@ void frame_encapsulate(const uint8_t *inner, size_t length, const struct frame_t
 		write_outer6(tunnel, ret, inner4, ip, inner_length);
 	ret->l4 = ret->length;
 	/* Everything after the link header goes along, padding too. */
-	memcpy(extend(ret, length - FRAME_ETH), ip, length - FRAME_ETH);
+	memcpy(extend(ret, length - link), ip, length - link);
 }
 
 void frame_hex(const uint8_t *bytes, size_t length, char *text)

@@ -15,7 +15,7 @@ enum {
 	FRAME_MAX = 4096,
 	FRAME_ETH = 14,
 	FRAME_PATCHES = 3,
-	FRAME_EXTENSIONS = 4,
+	FRAME_EXTENSIONS = 6,
 };
 
 #define FRAME_CLIENT_MAC "\x02\x00\x00\x00\xc1\x01"
@@ -56,6 +56,8 @@ struct frame_spec {
 	uint16_t ethertype;    /* in place of the right one */
 	uint16_t frag;         /* flags and offset, as IPv4's or the fragment header has them */
 	uint16_t payload;      /* bytes after the last header */
+	const struct frame_spec *quote;       /* an IP packet that stands before the payload ... */
+	uint16_t quote_length;                /* ... with this many bytes of it; else the whole */
 	uint8_t extensions[FRAME_EXTENSIONS]; /* enum frame_extension */
 	struct frame_patch patches[FRAME_PATCHES];
 	bool keep_ip_checksum; /* else it is made right again after the patches */
@@ -78,9 +80,13 @@ struct frame_tunnel {
 	uint8_t src[16], dst[16];
 	uint8_t src_mac[6], dst_mac[6];
 	uint32_t flow_label;
+	bool untagged; /* VLAN tags do not go along */
 };
 
-/* The frame that should leave for `inner`: only for untagged IP frames. */
+/* Where the packet begins: behind the Ethernet header and at most two VLAN tags. */
+size_t frame_link_length(const uint8_t *bytes, size_t length);
+
+/* The frame that should leave for `inner`: only for IP frames. */
 void frame_encapsulate(const uint8_t *inner, size_t length, const struct frame_tunnel *tunnel,
 		       struct frame *ret);
 

@@ -52,6 +52,8 @@ enum {
 
 #define WORLD_CLIENT4 "203.0.113.5"
 #define WORLD_CLIENT6 "2001:db8:c::5"
+#define WORLD_ROUTER4 "203.0.113.1"
+#define WORLD_ROUTER6 "2001:db8:c::1"
 /* A service's VIPs, by the number in its name's comment above: 198.51.100.10 is ONE4's. */
 #define WORLD_ONE4_VIP4  "198.51.100.10"
 #define WORLD_ONE4_VIP6  "2001:db8:10::10"

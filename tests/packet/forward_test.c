@@ -44,7 +44,9 @@ static void test_table(void **state)
 	assert_true(packet_row_count >= 60);
 	for (size_t i = 0; i < packet_row_count; i++) {
 		const struct packet_row *row = &packet_rows[i];
-		bool found = row->backend != WORLD_NOBODY && world_service_tracks(row->service);
+		/* An ICMP error is no packet of its flow: it makes no entry. */
+		bool found = row->backend != WORLD_NOBODY && row->why != WHY_ICMP &&
+			     world_service_tracks(row->service);
 
 		engines_forget_flows();
 		frame_build(&row->spec, &frame);
@@ -75,9 +77,17 @@ static const char *const whole_rows[] = {
 	"tcp4 redirected",
 	"icmp4 echo",
 	"icmp6 echo",
+	"icmp4 too big about tcp",
+	"icmp6 too big about tcp",
+	"tcp6 behind four extension headers",
+	"icmp6 error about a packet with options",
+	"icmp6 error behind options",
 	"tcp6 behind hop-by-hop options",
 	"tcp6 first fragment",
-	"tagged ipv4 for a vip",
+	"tcp4 tagged",
+	"tcp6 twice tagged",
+	"tcp4 tagged, redirected",
+	"tcp4 three times tagged",
 };
 enum { WHOLE_ROWS = sizeof(whole_rows) / sizeof(whole_rows[0]) };
 
@@ -93,7 +103,10 @@ static const struct packet_row *build_row(const char *name, struct frame *frame)
 	return NULL;
 }
 
-/* An IP packet that misses its end is malformed wherever it is cut; what is no IP stays that. */
+/*
+ * An IP packet that misses its end is malformed wherever it is cut; what is no IP, or ends
+ * within its tags, is not IP.
+ */
 static void test_truncation(void **state)
 {
 	static struct engine_outcome outcome;
@@ -106,13 +119,42 @@ static void test_truncation(void **state)
 		for (size_t length = 0, whole = frame.length; length < whole; length++) {
 			enum verdict expected = VERDICT_MALFORMED;
 
-			if (row->verdict == VERDICT_NOT_IP && length >= FRAME_ETH)
+			if (length >= FRAME_ETH &&
+			    (row->verdict == VERDICT_NOT_IP || length < frame.ip))
 				expected = VERDICT_NOT_IP;
 			frame.length = length;
 			engines_run(row->name, &frame, &outcome);
 			if (outcome.result.trace.verdict != expected)
 				fail_msg("%s cut to %zu bytes: verdict %u, expected %u", row->name,
 					 length, outcome.result.trace.verdict, expected);
+		}
+	}
+}
+
+/* A packet that is honest about its length, and ends anywhere in its chain of headers. */
+static void test_short_chain(void **state)
+{
+	enum { IP6_HEADER = 40, CHAIN = 32, TCP_HEADER = 20 };
+	static struct engine_outcome outcome;
+	struct frame frame;
+
+	(void)state;
+	build_row("tcp6 behind four extension headers", &frame);
+	for (uint16_t length = 0; length <= CHAIN + TCP_HEADER; length++) {
+		enum verdict expected = length < CHAIN + TCP_HEADER ? VERDICT_TRUNCATED
+								    : VERDICT_FORWARDED;
+
+		frame_put(frame.bytes + FRAME_ETH + 4, 2, length);
+		/* Alone, and with all that is cut off as the frame's padding. */
+		for (int padded = 0; padded < 2; padded++) {
+			struct frame cut = frame;
+
+			if (!padded)
+				cut.length = (size_t)FRAME_ETH + IP6_HEADER + length;
+			engines_run("chain", &cut, &outcome);
+			if (outcome.result.trace.verdict != expected)
+				fail_msg("%u bytes of chain: verdict %u, expected %u", length,
+					 outcome.result.trace.verdict, expected);
 		}
 	}
 }
@@ -250,9 +292,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(engines_test_kernel_ran), cmocka_unit_test(test_table),
-		cmocka_unit_test(test_truncation),         cmocka_unit_test(test_bit_flips),
-		cmocka_unit_test(test_random_damage),      cmocka_unit_test(test_outer_source),
-		cmocka_unit_test(test_counters),
+		cmocka_unit_test(test_truncation),         cmocka_unit_test(test_short_chain),
+		cmocka_unit_test(test_bit_flips),          cmocka_unit_test(test_random_damage),
+		cmocka_unit_test(test_outer_source),       cmocka_unit_test(test_counters),
 	};
 
 	return cmocka_run_group_tests(tests, engines_open, engines_close);

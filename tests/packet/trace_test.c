@@ -67,13 +67,14 @@ static void check_out(const struct packet_row *row, const struct frame *inner, c
 			     source6[] = {0x20, 1, 0xd, 0xb8, 0, 0xf, 0, 0};
 	struct addr to = world_backend_addr(row->backend);
 	struct frame_tunnel tunnel = {.outer4 = addr_is4(&to)};
-	const uint8_t *outer = out + FRAME_ETH;
+	const uint8_t *outer;
 	struct frame expected;
 	size_t length = strlen(hex) / 2;
 
 	assert_true(length > FRAME_ETH + 40 && length <= sizeof(out));
 	for (size_t i = 0; i < length; i++)
 		out[i] = hex_byte(hex + 2 * i);
+	outer = out + frame_link_length(out, length);
 	memcpy(tunnel.dst_mac, WORLD_DST_MAC, 6);
 	memcpy(tunnel.src_mac, WORLD_SRC_MAC, 6);
 	if (tunnel.outer4) {

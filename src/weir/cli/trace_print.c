@@ -9,6 +9,7 @@
 
 #include "base/addr.h"
 #include "pkt/parse.h"
+#include "pkt/vlan.h"
 #include "weir/cli/show.h"
 
 static const struct {
@@ -124,6 +125,8 @@ void trace_packet_describe(struct trace_packet *packet, uint8_t *frame, size_t l
 	struct addr src, dst;
 	bool ports;
 
+	/* Past the tags: where the addresses would be does not matter here. */
+	ctx.data += pkt_vlan_count(&ctx) * PKT_VLAN_TAG;
 	if (pkt_parse_ip(&ctx, &pkt) != PKT_PARSED) {
 		snprintf(packet->text, sizeof(packet->text), "no whole IP packet");
 		return;
@@ -149,6 +152,7 @@ static const char *why_text(uint32_t why)
 	switch (why) {
 	case WHY_FLOW: return "the flow's entry gives it to";
 	case WHY_PREVIOUS: return "a flow from before a change, it stays with";
+	case WHY_ICMP: return "an error about a flow of";
 	case WHY_OTHER: return "whose owner is down, so the slot's other owner takes it:";
 	default: return "the slot gives it to";
 	}

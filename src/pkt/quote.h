@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * ICMP errors (RFC 792, RFC 4443) and what they quote: the beginning of a packet that travelled
+ * from a VIP to a client. Read backwards, its addresses and ports are those of the flow that the
+ * error is about, so that the error can go where the flow goes. How long the quoted packet was, or
+ * whether its checksums hold, is the backend's to judge.
+ */
+#pragma once
+
+#include "pkt/chain.h"
+#include "pkt/parse.h"
+
+enum {
+	PKT_ICMP4_UNREACHABLE = 3, /* too big (code 4) included */
+	PKT_ICMP4_TIME_EXCEEDED = 11,
+	PKT_ICMP4_PARAMETER = 12,
+	PKT_ICMP6_UNREACHABLE = 1, /* and 2 too big, 3 time exceeded */
+	PKT_ICMP6_PARAMETER = 4,
+	PKT_QUOTED_FRAGMENT = 0x1fff, /* the offset's bits: 0 in the piece that has the ports */
+};
+
+struct pkt_error {
+	__u8 type, code;
+	__u8 rest[6];
+};
+
+struct pkt_ports {
+	__be16 source, dest;
+} PKT_LOOSE;
+
+/* Source quench and redirects are no errors that a backend's TCP or UDP would hear (RFC 6633). */
+PKT_INLINE int pkt_icmp_is_error(const struct pkt *pkt, __u8 type)
+{
+	if (pkt->version == 4)
+		return pkt->proto == IPPROTO_ICMP &&
+		       (type == PKT_ICMP4_UNREACHABLE || type == PKT_ICMP4_TIME_EXCEEDED ||
+			type == PKT_ICMP4_PARAMETER);
+	return pkt->proto == IPPROTO_ICMPV6 && type >= PKT_ICMP6_UNREACHABLE &&
+	       type <= PKT_ICMP6_PARAMETER;
+}
+
+/* Both take the quoted packet's destination and protocol; whether there is a header after it. */
+PKT_INLINE int pkt_quote_ip4(struct pkt_cursor *cursor, struct pkt *pkt, struct pkt_chain *chain)
+{
+	pkt_ip4 *ip = pkt_take(cursor, pkt_ip4);
+
+	if (!ip || ip->version != 4 || ip->ihl < 5 || ip->saddr != pkt->dst.word[3] ||
+	    ip->frag_off & PKT_BE16(PKT_QUOTED_FRAGMENT))
+		return 0;
+	pkt->src = pkt_addr4(ip->daddr);
+	chain->proto = ip->protocol;
+	chain->at += ip->ihl * 4U;
+	return 1;
+}
+
+PKT_INLINE int pkt_quote_ip6(const struct pkt_ctx *ctx, struct pkt_cursor *cursor, struct pkt *pkt,
+			     struct pkt_chain *chain)
+{
+	pkt_ip6 *ip = pkt_take(cursor, pkt_ip6);
+	struct pkt_addr source;
+
+	if (!ip || ip->version != 6)
+		return 0;
+	pkt_copy(source.word, &ip->saddr, sizeof(source));
+	if (!pkt_addr_equal(&source, &pkt->dst))
+		return 0;
+	pkt_copy(pkt->src.word, &ip->daddr, sizeof(pkt->src));
+	chain->proto = ip->nexthdr;
+	chain->at += (__u32)sizeof(*ip);
+	return !pkt_chain_is_extension(chain->proto) ||
+	       (pkt_chain_walk(ctx, chain) == PKT_CHAIN_OVER && !chain->later);
+}
+
+/*
+ * For ICMP and ICMPv6, whose header is at pkt->l4. Returns whether this is an error about a TCP or
+ * UDP packet that the destination sent; then the packet's tuple is that of the quoted flow, seen
+ * from its client, and it looks like a segment amid a connection. If not, the tuple is void.
+ */
+PKT_INLINE int pkt_parse_quote(const struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct pkt_cursor cursor = pkt_cursor(ctx, pkt->l4);
+	struct pkt_error *error = pkt_take(&cursor, struct pkt_error);
+	struct pkt_ports *ports;
+	struct pkt_chain chain = {
+		.at = pkt->l4 + (__u32)sizeof(*error),
+		.end = pkt->length + (__u32)sizeof(pkt_eth),
+	};
+
+	if (!error || !pkt_icmp_is_error(pkt, error->type))
+		return 0;
+	if (!(pkt->version == 4 ? pkt_quote_ip4(&cursor, pkt, &chain)
+				: pkt_quote_ip6(ctx, &cursor, pkt, &chain)))
+		return 0;
+	/* What stands behind the packet's end is Ethernet's padding, not a port. */
+	if (chain.at + sizeof(*ports) > chain.end || chain.at > PKT_OFFSET_MAX ||
+	    (chain.proto != IPPROTO_TCP && chain.proto != IPPROTO_UDP))
+		return 0;
+	cursor = pkt_cursor(ctx, chain.at);
+	ports = pkt_take(&cursor, struct pkt_ports);
+	if (!ports)
+		return 0;
+	pkt->quoted = 1;
+	pkt->proto = chain.proto;
+	pkt->sport = ports->dest;
+	pkt->dport = ports->source;
+	pkt->tcp_flags = PKT_TCP_ACK;
+	return 1;
+}
