@@ -123,6 +123,14 @@ static const struct conf_key keys[] = {
 	 .max = DAY_MS,
 	 .fallback = "60s",
 	 .help = "idle time of a UDP flow"},
+	{.path = "node.reply_limit",
+	 .type = CONF_TYPE_COUNT,
+	 AT(conf, node.reply_limit),
+	 .max = UINT32_MAX,
+	 .fallback = "1k",
+	 .help = "what the node itself answers a core and second at most: too big, and echo "
+		 "requests "
+		 "to VIPs; 0: nothing"},
 	{.path = "source",
 	 .type = CONF_TYPE_MAP,
 	 NOT_YET,
@@ -361,11 +369,11 @@ static const struct conf_key keys[] = {
 	 .help = "what becomes of IP fragments"},
 	{.path = "services[].oversize_df",
 	 .type = CONF_TYPE_CHOICE,
+	 AT(conf_service, oversize_df),
 	 .choices = "icmp|drop",
-	 .works = "drop",
-	 .fallback = "drop",
+	 .fallback = "icmp",
 	 .help = "what becomes of a packet that does not fit with the tunnel's header and may not "
-		 "be fragmented; IPv6 counts as such"},
+		 "be fragmented; IPv6 counts as such; icmp: its sender is told what fits"},
 	{.path = "services[].oversize_nodf",
 	 .type = CONF_TYPE_CHOICE,
 	 .choices = "fragment|icmp|drop",
@@ -378,7 +386,9 @@ static const struct conf_key keys[] = {
 	 .max = UINT16_MAX,
 	 .works = "off",
 	 .fallback = "off",
-	 .help = "the largest MSS that a SYN may offer, in bytes, or auto"},
+	 .help = "the largest MSS that a SYN may offer, in bytes, or auto; it would bound what the "
+		 "server sends, which passes no tunnel in ipip: the agent clamps what clients "
+		 "send"},
 	{.path = "services[].on_empty",
 	 .type = CONF_TYPE_CHOICE,
 	 .choices = "reject|drop|pass",

@@ -3,69 +3,7 @@
 
 #include <netinet/in.h>
 
-#define TO4(vip) .src = WORLD_CLIENT4, .dst = (vip)
-#define TO6(vip) .src = WORLD_CLIENT6, .dst = (vip)
-
-#define ROW(row_name, row_verdict, row_why, row_service, row_backend, ...)                 \
-	{                                                                                  \
-		.name = row_name, .spec = {__VA_ARGS__}, .verdict = VERDICT_##row_verdict, \
-		.why = WHY_##row_why, .service = WORLD_##row_service,                      \
-		.backend = WORLD_##row_backend,                                            \
-	}
-#define TO_B4(name, ...)             ROW(name, FORWARDED, SLOT, ONE4, B4, __VA_ARGS__)
-#define TO_B6(name, ...)             ROW(name, FORWARDED, SLOT, ONE6, B6, __VA_ARGS__)
-#define NOT_OURS(name, verdict, ...) ROW(name, verdict, NOT_VIP, NONE, NOBODY, __VA_ARGS__)
-#define REFUSED(name, verdict, ...)  ROW(name, verdict, MALFORMED, NONE, NOBODY, __VA_ARGS__)
-#define PIECE(name, ...)             ROW(name, FRAGMENT, FRAGMENT, NONE, NOBODY, __VA_ARGS__)
-
-#define LIE(layer, offset, size, value) .patches = {{FRAME_AT_##layer, offset, size, value}}
-/* By field; the values are those of the wrong header. */
-#define LIE_IP4_FIRST(value)  LIE(IP, 0, 1, value)
-#define LIE_IP4_LENGTH(value) LIE(IP, 2, 2, value)
-#define LIE_IP6_FIRST(value)  LIE(IP, 0, 1, value)
-#define LIE_IP6_LENGTH(value) LIE(IP, 4, 2, value)
-#define LIE_TCP_OFFSET(words) LIE(L4, 12, 1, (words) << 4)
-#define LIE_TCP_FLAGS(value)  LIE(L4, 13, 1, value)
-#define LIE_UDP_LENGTH(value) LIE(L4, 4, 2, value)
-
-#define PORTS(port)      .sport = (port), .dport = 40000
-#define FROM4(vip, port) .src = (vip), .dst = WORLD_CLIENT4, PORTS(port)
-#define FROM6(vip, port) .src = (vip), .dst = WORLD_CLIENT6, PORTS(port)
-#define ABOUT(...)                          \
-	.quote = &(const struct frame_spec) \
-	{                                   \
-		__VA_ARGS__                 \
-	}
-#define ICMP4(number)  .proto = IPPROTO_ICMP, .icmp_type = (number)
-#define ICMP6(number)  .proto = IPPROTO_ICMPV6, .icmp_type = (number)
-#define ERROR4(number) .src = WORLD_ROUTER4, ICMP4(number)
-#define ERROR6(number) .src = WORLD_ROUTER6, ICMP6(number)
-
-#define RELAYED(name, service, backend, ...) \
-	ROW(name, FORWARDED, ICMP, service, backend, __VA_ARGS__)
-#define UNRELAYED(name, ...)  ROW(name, OTHER_PROTOCOL, ICMP, NONE, NOBODY, __VA_ARGS__)
-#define ERROR_TO_ONE4(number) ERROR4(number), .dst = WORLD_ONE4_VIP4
-#define ERROR_TO_ONE6(number) ERROR6(number), .dst = WORLD_ONE6_VIP6
-#define BEHIND(...)           .extensions = {__VA_ARGS__}
-#define HOP                   FRAME_EXT_HOP
-#define ROUTING               FRAME_EXT_ROUTING
-#define OPTIONS               FRAME_EXT_DESTINATION
-#define SPLIT                 FRAME_EXT_FRAGMENT
-#define BEYOND(name, ...)     ROW(name, EXTENSIONS, LIMIT, NONE, NOBODY, __VA_ARGS__)
-
-#define TWICE_8021Q .vlans = 2, LIE(LINK, 12, 2, 0x8100)
-
-enum { MORE = 0x2000, DONT = 0x4000 }; /* IPv4's fragment flags */
-
-/* Payloads of TCP without options for which the outer packet is exactly as long as its path. */
-enum {
-	FITS_4IN4 = WORLD_MTU - 20 - 20 - 20,
-	FITS_6IN4 = WORLD_MTU - 20 - 40 - 20,
-	FITS_4IN6 = WORLD_MTU - 40 - 20 - 20,
-	FITS_6IN6 = WORLD_MTU - 40 - 40 - 20,
-	FITS_SMALL_4IN4 = WORLD_SMALL_MTU - 20 - 20 - 20,
-	FITS_SMALL_6IN4 = WORLD_SMALL_MTU - 20 - 40 - 20,
-};
+#include "packet_rows.h"
 
 const struct packet_row packet_rows[] = {
 	/* 4in4: the usual, and every field that the outer header takes over or must not. */
@@ -186,13 +124,55 @@ const struct packet_row packet_rows[] = {
 	NOT_OURS("udp4 on tcp's port", NOT_LISTENED, TO4(WORLD_ONE4_VIP4), .proto = IPPROTO_UDP),
 	NOT_OURS("udp6 on tcp's port", NOT_LISTENED, TO6(WORLD_ONE6_VIP6), .proto = IPPROTO_UDP),
 
+	/* Echo: answered for a VIP, all of its data, and nothing of the request's IP header. */
+	ECHO4("icmp4 echo", .payload = 56),
+	ECHO4("icmp4 echo without data"),
+	ECHO4("icmp4 echo, odd bytes", .payload = 57),
+	ECHO4("icmp4 echo, full size", .payload = WORLD_MTU - 28, .frag = DONT),
+	ECHO4("icmp4 echo, padded", .payload = 10, .padding = 8),
+	ECHO4("icmp4 echo, every field set", .payload = 56, .tos = 0xff, .ttl = 1,
+	      .frag = DONT | 0x8000),
+	ECHO4("icmp4 echo, wrong icmp checksum", .payload = 56, LIE(L4, 2, 2, 0xbad)),
+	ECHO4("icmp4 echo, icmp checksum of ones", .payload = 56, LIE(L4, 2, 2, 0xffff)),
+	ECHO4("icmp4 echo, icmp checksum 0", .payload = 56, LIE(L4, 2, 2, 0)),
+	ECHO4("icmp4 echo, all zeros", LIE(L4, 2, 4, 0xf7ff0000)),
+	ECHO6("icmp6 echo", .payload = 56),
+	ECHO6("icmp6 echo without data"),
+	ECHO6("icmp6 echo, odd bytes", .payload = 57),
+	ECHO6("icmp6 echo, full size", .payload = WORLD_MTU - 48),
+	ECHO6("icmp6 echo, padded", .payload = 4, .padding = 2),
+	ECHO6("icmp6 echo, every field set", .payload = 56, .tos = 0xff, .ttl = 1,
+	      LIE(IP, 1, 3, 0xffffff)),
+	ECHO6("icmp6 echo, wrong icmp checksum", .payload = 56, LIE(L4, 2, 2, 0xbad)),
+	NO_ECHO4("icmp4 echo with ip options", TO4(WORLD_ONE4_VIP4), .ip_options = 4),
+	NO_ECHO4("icmp4 echo, code 1", TO4(WORLD_ONE4_VIP4), LIE(L4, 1, 1, 1)),
+	NO_ECHO4("icmp4 echo reply", TO4(WORLD_ONE4_VIP4), LIE(L4, 0, 1, 0)),
+	NO_ECHO4("icmp4 timestamp", TO4(WORLD_ONE4_VIP4), .icmp_type = 13, .payload = 12),
+	NO_ECHO4("icmp4 echo that ends in its header", TO4(WORLD_ONE4_VIP4), LIE_IP4_LENGTH(27)),
+	NO_ECHO4("icmp4 echo from a group", .src = "224.0.0.1", .dst = WORLD_ONE4_VIP4),
+	NO_ECHO4("icmp4 echo from all", .src = "255.255.255.255", .dst = WORLD_ONE4_VIP4),
+	NO_ECHO4("icmp4 echo from nobody", .src = "0.0.0.0", .dst = WORLD_ONE4_VIP4),
+	NO_ECHO4("icmp4 echo from the loopback", .src = "127.0.0.1", .dst = WORLD_ONE4_VIP4),
+	NO_ECHO4("icmp4 echo from the vip itself", .src = WORLD_ONE4_VIP4, .dst = WORLD_ONE4_VIP4),
+	NO_ECHO4("icmp4 echo to all on the link", TO4(WORLD_ONE4_VIP4),
+		 LIE(LINK, 0, 4, 0xffffffff)),
+	NO_ECHO6("icmp6 echo, code 1", TO6(WORLD_ONE6_VIP6), LIE(L4, 1, 1, 1)),
+	NO_ECHO6("icmp6 echo reply", TO6(WORLD_ONE6_VIP6), .icmp_type = 129),
+	NO_ECHO6("icmp6 echo that ends in its header", TO6(WORLD_ONE6_VIP6), LIE_IP6_LENGTH(7)),
+	NO_ECHO6("icmp6 echo from a group", .src = "ff02::1", .dst = WORLD_ONE6_VIP6),
+	NO_ECHO6("icmp6 echo from nobody", .src = "::", .dst = WORLD_ONE6_VIP6),
+	NO_ECHO6("icmp6 echo from the loopback", .src = "::1", .dst = WORLD_ONE6_VIP6),
+	NO_ECHO6("icmp6 echo from the vip itself", .src = WORLD_ONE6_VIP6, .dst = WORLD_ONE6_VIP6),
+	NOT_OURS("icmp4 echo elsewhere", NOT_VIP, TO4("198.51.100.11"), .proto = IPPROTO_ICMP),
+	NOT_OURS("icmp6 echo elsewhere", NOT_VIP, TO6("2001:db8:10::11"), .proto = IPPROTO_ICMPV6),
+	ROW("icmp6 in ipv4", OTHER_PROTOCOL, ICMP, NONE, NOBODY, TO4(WORLD_ONE4_VIP4),
+	    .proto = IPPROTO_ICMPV6),
+	ROW("icmp4 in ipv6", OTHER_PROTOCOL, ICMP, NONE, NOBODY, TO6(WORLD_ONE6_VIP6),
+	    .proto = IPPROTO_ICMP),
+
 	/* For a VIP, but nothing that this version balances. */
-	ROW("icmp4 echo", OTHER_PROTOCOL, ICMP, NONE, NOBODY, TO4(WORLD_ONE4_VIP4),
-	    .proto = IPPROTO_ICMP, .payload = 56),
 	ROW("icmp4 unreachable about nothing", OTHER_PROTOCOL, ICMP, NONE, NOBODY,
 	    TO4(WORLD_ONE4_VIP4), .proto = IPPROTO_ICMP, .icmp_type = 3, .payload = 28),
-	ROW("icmp6 echo", OTHER_PROTOCOL, ICMP, NONE, NOBODY, TO6(WORLD_ONE6_VIP6),
-	    .proto = IPPROTO_ICMPV6, .payload = 56),
 	ROW("icmp6 too big about nothing", OTHER_PROTOCOL, ICMP, NONE, NOBODY, TO6(WORLD_ONE6_VIP6),
 	    .proto = IPPROTO_ICMPV6, .icmp_type = 2, .payload = 48),
 	NOT_OURS("gre4", OTHER_PROTOCOL, TO4(WORLD_ONE4_VIP4), .proto = IPPROTO_GRE, .payload = 40),
@@ -275,19 +255,83 @@ const struct packet_row packet_rows[] = {
 	ROW("tcp4 no table", EMPTY, EMPTY, BARE, NOBODY, TO4(WORLD_BARE_VIP4)),
 	ROW("tcp4 no next hop", NO_NEIGHBOR, SLOT, LOST, LOST1, TO4(WORLD_LOST_VIP4)),
 	ROW("tcp6 no next hop", NO_NEIGHBOR, SLOT, LOST, LOST1, TO6(WORLD_LOST_VIP6)),
-	ROW("tcp4 a byte too long", TOO_BIG, SLOT, ONE4, B4, TO4(WORLD_ONE4_VIP4),
-	    .payload = FITS_4IN4 + 1),
-	ROW("tcp6 a byte too long over ipv4", TOO_BIG, SLOT, ONE4, B4, TO6(WORLD_ONE4_VIP6),
-	    .payload = FITS_6IN4 + 1),
-	ROW("tcp4 a byte too long over ipv6", TOO_BIG, SLOT, ONE6, B6, TO4(WORLD_ONE6_VIP4),
-	    .payload = FITS_4IN6 + 1),
-	ROW("tcp6 a byte too long", TOO_BIG, SLOT, ONE6, B6, TO6(WORLD_ONE6_VIP6),
-	    .payload = FITS_6IN6 + 1),
-	ROW("tcp4 full size, df", TOO_BIG, SLOT, ONE4, B4, TO4(WORLD_ONE4_VIP4), .frag = DONT,
-	    .payload = WORLD_MTU - 40),
-	ROW("tcp4 far too long", TOO_BIG, SLOT, ONE4, B4, TO4(WORLD_ONE4_VIP4), .payload = 3000),
-	ROW("tcp4 a byte too long for a small path", TOO_BIG, SLOT, SMALL, SMALL1,
-	    TO4(WORLD_SMALL_VIP4), .payload = FITS_SMALL_4IN4 + 1),
+	/* Longer than the path, and may be fragmented. */
+	UNTOLD("tcp4 a byte too long", ONE4, B4, TO4(WORLD_ONE4_VIP4), .payload = FITS_4IN4 + 1),
+	UNTOLD("tcp4 a byte too long over ipv6", ONE6, B6, TO4(WORLD_ONE6_VIP4),
+	       .payload = FITS_4IN6 + 1),
+	UNTOLD("tcp4 far too long", ONE4, B4, TO4(WORLD_ONE4_VIP4), .payload = 3000),
+	UNTOLD("tcp4 a byte too long for a small path", SMALL, SMALL1, TO4(WORLD_SMALL_VIP4),
+	       .payload = FITS_SMALL_4IN4 + 1),
+	UNTOLD("udp4 full size", ONE4, B4, TO4(WORLD_ONE4_VIP4), .proto = IPPROTO_UDP, .dport = 53,
+	       .payload = WORLD_MTU - 28),
+	/* And may not: its sender is told. */
+	TOLD("tcp4 df, a byte too long", ONE4, B4, TO4(WORLD_ONE4_VIP4), .frag = DONT,
+	     .payload = FITS_4IN4 + 1),
+	TOLD("tcp4 df, a byte too long over ipv6", ONE6, B6, TO4(WORLD_ONE6_VIP4), .frag = DONT,
+	     .payload = FITS_4IN6 + 1),
+	TOLD("tcp6 a byte too long over ipv4", ONE4, B4, TO6(WORLD_ONE4_VIP6),
+	     .payload = FITS_6IN4 + 1),
+	TOLD("tcp6 a byte too long", ONE6, B6, TO6(WORLD_ONE6_VIP6), .payload = FITS_6IN6 + 1),
+	TOLD("case 1: tcp4 full size, df", ONE4, B4, TO4(WORLD_ONE4_VIP4), .frag = DONT,
+	     .payload = WORLD_MTU - 40),
+	TOLD("case 2: tcp4 df with every field set", ONE4, B4, TO4(WORLD_ONE4_VIP4),
+	     .frag = DONT | 0x8000, .tos = 0xff, .ttl = 1, .payload = WORLD_MTU - 40),
+	TOLD("case 6: udp4 full size, df", ONE4, B4, TO4(WORLD_ONE4_VIP4), .proto = IPPROTO_UDP,
+	     .dport = 53, .frag = DONT, .payload = WORLD_MTU - 28),
+	TOLD("case 6: udp6 full size", ONE6, B6, TO6(WORLD_ONE6_VIP6), .proto = IPPROTO_UDP,
+	     .dport = 443, .payload = WORLD_MTU - 48),
+	TOLD("tcp4 df, far too long", ONE4, B4, TO4(WORLD_ONE4_VIP4), .frag = DONT,
+	     .payload = 3000),
+	TOLD("tcp6 far too long, all of class and label", ONE6, B6, TO6(WORLD_ONE6_VIP6),
+	     .payload = 3000, LIE(IP, 1, 3, 0xffffff), .tos = 0xff),
+	TOLD("tcp4 df too long with ip options", ONE4, B4, TO4(WORLD_ONE4_VIP4), .frag = DONT,
+	     .ip_options = 40, .payload = FITS_4IN4 - 39),
+	TOLD("tcp4 df too long, padded", ONE4, B4, TO4(WORLD_ONE4_VIP4), .frag = DONT,
+	     .payload = FITS_4IN4 + 1, .padding = 7),
+	TOLD("tcp6 too long, padded", ONE4, B4, TO6(WORLD_ONE4_VIP6), .payload = FITS_6IN4 + 1,
+	     .padding = 300),
+	TOLD("tcp4 df, odd bytes too long", ONE4, B4, TO4(WORLD_ONE4_VIP4), .frag = DONT,
+	     .payload = FITS_4IN4 + 2, .tcp_flags = FRAME_PSH | FRAME_ACK),
+	TOLD("tcp4 df, too long for a small path", SMALL, SMALL1, TO4(WORLD_SMALL_VIP4),
+	     .frag = DONT, .payload = FITS_SMALL_4IN4 + 1),
+	TOLD("tcp6 a byte too long for a small path", SMALL, SMALL1, TO6(WORLD_SMALL_VIP6),
+	     .payload = FITS_SMALL_6IN4 + 1),
+	TOLD("tcp4 df too long for another interface", AWAY, AWAY1, TO4(WORLD_AWAY_VIP4),
+	     .frag = DONT, .payload = FITS_4IN4 + 1),
+	TO_B4("tcp4 df, as long as the path", TO4(WORLD_ONE4_VIP4), .frag = DONT,
+	      .payload = FITS_4IN4),
+	/* And may not, and nobody is to be told. */
+	UNTOLD("tcp4 df too long for a service that drops", LOOSE, L1, TO4(WORLD_ONE4_VIP4),
+	       .dport = 9000, .frag = DONT, .payload = FITS_4IN4 + 1),
+	UNTOLD("tcp6 too long for a service that drops", LOOSE, L1, TO6(WORLD_ONE4_VIP6),
+	       .dport = 9000, .payload = FITS_6IN4 + 1),
+	UNTOLD_FROM4("0.0.0.0"),
+	UNTOLD_FROM4("0.1.2.3"),
+	UNTOLD_FROM4("127.0.0.1"),
+	UNTOLD_FROM4("224.0.0.1"),
+	UNTOLD_FROM4("239.255.255.255"),
+	UNTOLD_FROM4("255.255.255.255"),
+	UNTOLD_FROM4(WORLD_ONE4_VIP4),
+	UNTOLD_FROM6("::"),
+	UNTOLD_FROM6("::1"),
+	UNTOLD_FROM6("ff02::1"),
+	UNTOLD_FROM6("ff0e::1:2"),
+	UNTOLD_FROM6(WORLD_ONE6_VIP6),
+	UNTOLD("tcp6 too long from a mapped address", ONE6, B6, .src = "::", .dst = WORLD_ONE6_VIP6,
+	       .payload = FITS_6IN6 + 1,
+	       .patches = {{FRAME_AT_IP, 18, 2, 0xffff}, {FRAME_AT_IP, 20, 4, 0xcb007105}}),
+	UNTOLD("tcp4 df too long, to all on the link", ONE4, B4, TO4(WORLD_ONE4_VIP4), .frag = DONT,
+	       .payload = FITS_4IN4 + 1, LIE(LINK, 0, 4, 0xffffffff)),
+	UNTOLD("tcp6 too long, to a group on the link", ONE6, B6, TO6(WORLD_ONE6_VIP6),
+	       .payload = FITS_6IN6 + 1, LIE(LINK, 0, 2, 0x3333)),
+	UNTOLD("tcp4 df too long, from a group on the link", ONE4, B4, TO4(WORLD_ONE4_VIP4),
+	       .frag = DONT, .payload = FITS_4IN4 + 1, LIE(LINK, 6, 1, 0x01)),
+	/* An error is never answered with one. */
+	ROW("icmp4 unreachable, df, too long", OTHER_PROTOCOL, ICMP, NONE, NOBODY,
+	    TO4(WORLD_ONE4_VIP4), .proto = IPPROTO_ICMP, .icmp_type = 3, .frag = DONT,
+	    .payload = WORLD_MTU - 28),
+	ROW("icmp6 too big, too long", OTHER_PROTOCOL, ICMP, NONE, NOBODY, TO6(WORLD_ONE6_VIP6),
+	    .proto = IPPROTO_ICMPV6, .icmp_type = 2, .payload = WORLD_MTU - 48),
 	ROW("tcp4 as long as a small path", FORWARDED, SLOT, SMALL, SMALL1, TO4(WORLD_SMALL_VIP4),
 	    .payload = FITS_SMALL_4IN4),
 	ROW("tcp6 as long as a small path", FORWARDED, SLOT, SMALL, SMALL1, TO6(WORLD_SMALL_VIP6),
@@ -307,8 +351,8 @@ const struct packet_row packet_rows[] = {
 	      .patches = {{FRAME_AT_IP, 40, 1, IPPROTO_TCP}, {FRAME_AT_IP, 41, 1, 1}}),
 	ROW("tcp6 behind options, other service", FORWARDED, SLOT, LOOSE, L1, TO6(WORLD_ONE4_VIP6),
 	    BEHIND(OPTIONS), .dport = 9000),
-	ROW("tcp6 behind options, a byte too long", TOO_BIG, SLOT, ONE6, B6, TO6(WORLD_ONE6_VIP6),
-	    BEHIND(OPTIONS), .payload = FITS_6IN6 - 7),
+	TOLD("tcp6 behind options, a byte too long", ONE6, B6, TO6(WORLD_ONE6_VIP6),
+	     BEHIND(OPTIONS), .payload = FITS_6IN6 - 7),
 	NOT_OURS("tcp6 behind options, a port that nobody listens on", NOT_LISTENED,
 		 TO6(WORLD_ONE6_VIP6), BEHIND(OPTIONS), .dport = 22),
 	NOT_OURS("tcp6 behind options elsewhere", NOT_VIP, TO6("2001:db8:10::11"), BEHIND(OPTIONS)),
@@ -374,7 +418,6 @@ const struct packet_row packet_rows[] = {
 	TO_B6("tcp6 tagged, behind options", TO6(WORLD_ONE6_VIP6), .vlans = 1, BEHIND(HOP)),
 	RELAYED("icmp6 error, tagged", ONE6, B6, ERROR_TO_ONE6(2), .vlans = 1,
 		ABOUT(FROM6(WORLD_ONE6_VIP6, 80), .payload = 100)),
-	UNRELAYED("icmp4 echo, tagged", TO4(WORLD_ONE4_VIP4), ICMP4(8), .vlans = 2, .payload = 56),
 	PIECE("udp4 last fragment, tagged", TO4(WORLD_ONE4_VIP4), .proto = IPPROTO_UDP, .dport = 53,
 	      .vlans = 1, .frag = 4, .payload = 8),
 	ROW("tcp4 tagged, redirected", REDIRECTED, SLOT, AWAY, AWAY1, TO4(WORLD_AWAY_VIP4),
@@ -385,8 +428,14 @@ const struct packet_row packet_rows[] = {
 	    .vlans = 1),
 	ROW("tcp6 tagged, no next hop", NO_NEIGHBOR, SLOT, LOST, LOST1, TO6(WORLD_LOST_VIP6),
 	    .vlans = 2),
-	ROW("tcp4 tagged, a byte too long", TOO_BIG, SLOT, ONE4, B4, TO4(WORLD_ONE4_VIP4),
-	    .vlans = 1, .payload = FITS_4IN4 + 1),
+	UNTOLD("tcp4 tagged, a byte too long", ONE4, B4, TO4(WORLD_ONE4_VIP4), .vlans = 1,
+	       .payload = FITS_4IN4 + 1),
+	TOLD("tcp4 df tagged, a byte too long", ONE4, B4, TO4(WORLD_ONE4_VIP4), .vlans = 1,
+	     .frag = DONT, .payload = FITS_4IN4 + 1),
+	TOLD("tcp6 twice tagged, a byte too long", ONE6, B6, TO6(WORLD_ONE6_VIP6), .vlans = 2,
+	     .payload = FITS_6IN6 + 1),
+	ECHO4("icmp4 echo, tagged", .vlans = 1, .payload = 56),
+	ECHO6("icmp6 echo, twice tagged", .vlans = 2, .payload = 56),
 	REFUSED("tcp4 tagged, ends after its ports", TRUNCATED, TO4(WORLD_ONE4_VIP4), .vlans = 1,
 		LIE_IP4_LENGTH(24)),
 	REFUSED("ip6 twice tagged, last byte missing", MALFORMED, TO6(WORLD_ONE6_VIP6), .vlans = 2,
@@ -439,6 +488,9 @@ const struct packet_row packet_rows[] = {
 	    .dst = WORLD_LOST_VIP4, ABOUT(FROM4(WORLD_LOST_VIP4, 80))),
 	ROW("icmp4 error too long for the path", TOO_BIG, ICMP, SMALL, SMALL1, ERROR4(3),
 	    .dst = WORLD_SMALL_VIP4, ABOUT(FROM4(WORLD_SMALL_VIP4, 80), .payload = 1300)),
+	ROW("icmp6 error behind options, too long for the path", TOO_BIG, ICMP, SMALL, SMALL1,
+	    ERROR6(2), .dst = WORLD_SMALL_VIP6, BEHIND(OPTIONS),
+	    ABOUT(FROM6(WORLD_SMALL_VIP6, 80), .payload = 1300)),
 	ROW("icmp4 error about a port that nobody listens on", NOT_LISTENED, ICMP, NONE, NOBODY,
 	    ERROR_TO_ONE4(3), ABOUT(.src = WORLD_ONE4_VIP4, .dst = WORLD_CLIENT4, .sport = 22)),
 	ROW("icmp4 error about tcp on udp's port", NOT_LISTENED, ICMP, NONE, NOBODY,
