@@ -45,6 +45,7 @@ enum conf_check_type { CONF_CHECK_TCP, CONF_CHECK_NONE };
 enum conf_on_down { CONF_ON_DOWN_KEEP, CONF_ON_DOWN_RESET };
 enum conf_tracking { CONF_TRACKING_ALWAYS, CONF_TRACKING_NONE };
 enum conf_forward { CONF_FORWARD_IPIP };
+enum conf_oversize { CONF_OVERSIZE_ICMP, CONF_OVERSIZE_DROP };
 
 struct conf_flows {
 	uint32_t entries;      /* as written; the data plane rounds up to a power of two */
@@ -61,6 +62,7 @@ struct conf_node {
 	bool has_source4, has_source6;
 	struct prefix source4, source6; /* node.tunnel */
 	struct conf_flows flows;
+	uint32_t reply_limit; /* a core and second */
 };
 
 struct conf_check {
@@ -104,6 +106,7 @@ struct conf_service {
 	const struct conf_pool *pool;
 	enum conf_forward forward;
 	enum conf_tracking tracking;
+	enum conf_oversize oversize_df;
 	struct conf_place place;
 };
 

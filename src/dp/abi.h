@@ -50,8 +50,8 @@ struct abi_node {
 	__u32 handshake_ticks;
 	__u32 closing_ticks;
 	__u32 udp_ticks;
-	__u32 version; /* ABI_VERSION once the record is filled */
-	__u32 pad32;
+	__u32 version;     /* ABI_VERSION once the record is filled */
+	__u32 reply_limit; /* ICMP answers a core and second; 0: none are sent */
 	__u64 pad[3];
 };
 _Static_assert(sizeof(struct abi_node) == 128, "abi_node is two cache lines");
@@ -83,7 +83,8 @@ _Static_assert(sizeof(struct abi_vip) == 128, "abi_vip is two cache lines");
 /* --- services --- */
 
 enum abi_service_flags {
-	ABI_SERVICE_TRACK = 1 << 0, /* every flow has an entry (`tracking: always`) */
+	ABI_SERVICE_TRACK = 1 << 0,   /* every flow has an entry (`tracking: always`) */
+	ABI_SERVICE_TOO_BIG = 1 << 4, /* who sends too big is told (`oversize_df: icmp`) */
 };
 
 struct abi_service {

@@ -14,6 +14,7 @@
  *   __u64 env_now_ns(void)
  *   int env_has_ipv6(void), env_has_track(void), env_has_trace(void): switches, constant in BPF
  *   int env_may_insert(u32 limit, u32 tick)   one more new entry on this core in this tick?
+ *   int env_may_reply(u32 limit, u32 tick)    the same for one more answer of the node's own
  *   int env_swap(__u64 *at, __u64 old, __u64 new)  compare-and-exchange; whether it was done
  *   void env_store(__u64 *at, __u64 value)    a store that is ordered after what was before it
  *   void env_count(const struct pkt *, u32 verdict), env_event(enum abi_event)
@@ -23,6 +24,7 @@
 
 #include "dp/abi.h"
 #include "dp/choose.h"
+#include "dp/reply.h"
 #include "dp/wrap.h"
 #include "pkt/hash.h"
 #include "pkt/parse.h"
@@ -90,7 +92,7 @@ PKT_STAGE int forward_classify(struct pkt_ctx *ctx, struct pkt *pkt)
 	if (pkt->proto != IPPROTO_TCP && pkt->proto != IPPROTO_UDP) {
 		if (pkt->proto == IPPROTO_ICMP || pkt->proto == IPPROTO_ICMPV6)
 			pkt->why = WHY_ICMP;
-		return VERDICT_OTHER_PROTOCOL;
+		return reply_echo(ctx, pkt);
 	}
 	if (pkt_parse_l4(ctx, pkt) != PKT_PARSED) {
 		pkt->why = WHY_MALFORMED;

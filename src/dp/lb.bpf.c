@@ -44,16 +44,18 @@ TABLE(flows, struct abi_bucket, ABI_FLOWS_DEFAULT / ABI_BUCKET_FLOWS);
 		__type(value, record);                   \
 	} name SEC(".maps")
 
-struct insert_window {
+/* What was done in the current tick, of what is limited. */
+struct window {
 	__u32 tick;
-	__u32 inserts;
+	__u32 done;
 };
+enum { WINDOW_INSERT, WINDOW_REPLY, WINDOWS };
 
 COUNTERS(verdict_counts, struct abi_count, VERDICT_COUNT);
 COUNTERS(service_counts, struct abi_count, ABI_SERVICES);
 COUNTERS(backend_counts, struct abi_count, ABI_BACKENDS);
 COUNTERS(event_counts, __u64, ABI_EVENTS);
-COUNTERS(insert_windows, struct insert_window, 1);
+COUNTERS(windows, struct window, WINDOWS);
 
 static __always_inline void *at(void *map, __u32 index)
 {
@@ -87,18 +89,21 @@ static __always_inline void env_store(__u64 *to, __u64 value)
 }
 
 /* A core's own record, and XDP does not interrupt XDP on a core: plain additions do. */
-static __always_inline int env_may_insert(__u32 limit, __u32 tick)
+static __always_inline int may(__u32 what, __u32 limit, __u32 tick)
 {
-	struct insert_window *window = at(&insert_windows, 0);
+	struct window *window = at(&windows, what);
 
 	if (!window)
 		return 0;
 	if (window->tick != tick) {
 		window->tick = tick;
-		window->inserts = 0;
+		window->done = 0;
 	}
-	return window->inserts++ < limit;
+	return window->done++ < limit;
 }
+
+#define env_may_insert(limit, tick) may(WINDOW_INSERT, limit, tick)
+#define env_may_reply(limit, tick)  may(WINDOW_REPLY, limit, tick)
 
 static __always_inline void env_event(enum abi_event event)
 {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "dp/abi.h"
+#include "dp/reply.h"
 #include "pkt/encap.h"
 #include "pkt/parse.h"
 #include "pkt/verdict.h"
@@ -79,7 +80,7 @@ PKT_STAGE int wrap(struct pkt_ctx *ctx, struct pkt *pkt)
 	outer4 = pkt_addr_is4(&backend->addr);
 	length = pkt->length + (outer4 ? sizeof(pkt_ip4) : sizeof(pkt_ip6));
 	if (length > backend->mtu)
-		return VERDICT_TOO_BIG;
+		return reply_too_big(ctx, pkt, backend->mtu - (int)(length - pkt->length));
 	wrapped = outer4 ? wrap_ipip4(ctx, pkt, backend) : wrap_ipip6(ctx, pkt, backend);
 	if (wrapped != PKT_ON)
 		return wrapped;

@@ -20,8 +20,10 @@ struct native {
 	struct abi_count services[ABI_SERVICES];
 	struct abi_count backends[ABI_BACKENDS];
 	uint64_t events[ABI_EVENTS];
-	uint32_t insert_tick;
-	uint32_t inserts;
+	struct window {
+		uint32_t tick;
+		uint32_t done;
+	} inserts, replies; /* in the current tick */
 };
 
 /* The engine that runs: forward.h asks for its world without a handle, as in BPF. */
@@ -77,14 +79,17 @@ static void env_store(__u64 *at, __u64 value)
 	__atomic_store_n(at, value, __ATOMIC_RELEASE);
 }
 
-static int env_may_insert(uint32_t limit, uint32_t tick)
+static int may(struct window *window, uint32_t limit, uint32_t tick)
 {
-	if (world->insert_tick != tick) {
-		world->insert_tick = tick;
-		world->inserts = 0;
+	if (window->tick != tick) {
+		window->tick = tick;
+		window->done = 0;
 	}
-	return world->inserts++ < limit;
+	return window->done++ < limit;
 }
+
+#define env_may_insert(limit, tick) may(&world->inserts, limit, tick)
+#define env_may_reply(limit, tick)  may(&world->replies, limit, tick)
 
 static void env_event(enum abi_event event)
 {

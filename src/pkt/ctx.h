@@ -39,6 +39,12 @@ PKT_INLINE int pkt_adjust_head(struct pkt_ctx *ctx, int bytes)
 	return bpf_xdp_adjust_head(ctx, bytes);
 }
 
+/* Moves the frame's end by `bytes`, 0 or negative. 0 or a negative number. */
+PKT_INLINE int pkt_adjust_tail(struct pkt_ctx *ctx, int bytes)
+{
+	return bpf_xdp_adjust_tail(ctx, bytes);
+}
+
 #else
 
 #define PKT_LOOSE  __attribute__((aligned(1)))
@@ -67,6 +73,14 @@ PKT_INLINE int pkt_adjust_head(struct pkt_ctx *ctx, int bytes)
 	if (bytes < 0 ? ctx->data - ctx->head < -bytes : ctx->data_end - ctx->data < bytes + 14)
 		return -1;
 	ctx->data += bytes;
+	return 0;
+}
+
+PKT_INLINE int pkt_adjust_tail(struct pkt_ctx *ctx, int bytes)
+{
+	if (bytes > 0 || ctx->data_end - ctx->data < 14 - bytes)
+		return -1;
+	ctx->data_end += bytes;
 	return 0;
 }
 

@@ -19,6 +19,7 @@ typedef struct iphdr pkt_ip4 PKT_LOOSE;
 typedef struct ipv6hdr pkt_ip6 PKT_LOOSE;
 typedef struct tcphdr pkt_tcp PKT_LOOSE;
 typedef struct udphdr pkt_udp PKT_LOOSE;
+typedef __be32 pkt_word PKT_LOOSE;
 
 enum { PKT_OFFSET_MAX = 1023 }; /* headers begin within so many bytes; keeps the verifier calm */
 

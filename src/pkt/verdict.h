@@ -22,6 +22,9 @@
 	X(EMPTY, DROP, "the pool has no usable backend")                                      \
 	X(NO_NEIGHBOR, DROP, "the backend's next hop has no known MAC address")               \
 	X(TOO_BIG, DROP, "with the tunnel's header it does not fit the path to the backend")  \
+	X(TOO_BIG_ANSWERED, TX, "too big, and its sender was told by ICMP what fits")         \
+	X(ECHO_ANSWERED, TX, "an echo request to a VIP, answered")                            \
+	X(REPLY_LIMITED, DROP, "an ICMP answer was due, but the limit of them was reached")   \
 	X(NO_HEADROOM, ABORTED, "the driver left no room for the tunnel's header")
 
 enum verdict {

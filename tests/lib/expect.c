@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "answer.h"
 #include "frame.h"
 #include "pkt/verdict.h"
 
@@ -72,10 +73,26 @@ static const char *read_tunnel(const struct dp_tables *tables, uint32_t index, c
 	return NULL;
 }
 
+static const char *check_same(const struct dp_result *result, const uint8_t *out,
+			      const struct frame *expected)
+{
+	static _Thread_local char problem[64];
+
+	if (result->length != expected->length)
+		return "left with another length than expected";
+	for (size_t i = 0; i < expected->length; i++) {
+		if (out[i] == expected->bytes[i])
+			continue;
+		snprintf(problem, sizeof(problem), "byte %zu is 0x%02x, expected 0x%02x", i, out[i],
+			 expected->bytes[i]);
+		return problem;
+	}
+	return NULL;
+}
+
 static const char *check_left(const struct dp_tables *tables, const uint8_t *frame, size_t length,
 			      const struct dp_result *result, const uint8_t *out)
 {
-	static _Thread_local char problem[64];
 	struct frame_tunnel tunnel;
 	struct frame expected;
 	const char *wrong;
@@ -92,16 +109,67 @@ static const char *check_left(const struct dp_tables *tables, const uint8_t *fra
 	if (wrong)
 		return wrong;
 	frame_encapsulate(frame, length, &tunnel, &expected);
-	if (result->length != expected.length)
-		return "left with another length than expected";
-	for (size_t i = 0; i < expected.length; i++) {
-		if (out[i] == expected.bytes[i])
-			continue;
-		snprintf(problem, sizeof(problem), "byte %zu is 0x%02x, expected 0x%02x", i, out[i],
-			 expected.bytes[i]);
-		return problem;
-	}
-	return NULL;
+	return check_same(result, out, &expected);
+}
+
+/* Who may be answered at all: one host, as its addresses on the link and in IP say. */
+static bool may_be_answered(const uint8_t *frame)
+{
+	static const uint8_t none[8];
+	const uint8_t *ip = frame + FRAME_ETH, *from = ip + (frame[12] == 0x08 ? 12 : 8);
+
+	if (frame[0] & 1 || frame[6] & 1)
+		return false;
+	if (frame[12] == 0x08)
+		return from[0] != 0 && from[0] != 127 && from[0] < 224 &&
+		       memcmp(from, from + 4, 4) != 0;
+	return from[0] != 0xff && memcmp(from, none, 8) != 0 && memcmp(from, from + 16, 16) != 0;
+}
+
+static const char *check_told_size(const struct dp_tables *tables, const uint8_t *frame,
+				   size_t length, const struct dp_result *result,
+				   const uint8_t *out)
+{
+	const struct abi_backend *backend = &tables->backends[result->trace.backend];
+	const uint8_t *ip = frame + FRAME_ETH;
+	bool ipv4 = frame[12] == 0x08;
+	struct addr to = dp_addr_back(&backend->addr);
+	uint32_t fits = backend->mtu - (addr_is4(&to) ? 20U : 40U);
+	uint32_t packet = ipv4 ? (uint32_t)(ip[2] << 8 | ip[3])
+			       : 40 + (uint32_t)(ip[4] << 8 | ip[5]);
+	struct frame expected;
+
+	if (packet <= fits)
+		return "told that it is too big, and would have fitted";
+	if (ipv4 && (ip[6] & 0x40) == 0)
+		return "told that it is too big, and may be fragmented";
+	if (!ipv4 && packet <= 1280)
+		return "told that it is too big, and may be sent by any host";
+	if (ip[ipv4 ? 9 : 6] == (ipv4 ? 1 : 58))
+		return "ICMP, and answered by an error";
+	if (!(tables->services[result->trace.service].flags & ABI_SERVICE_TOO_BIG))
+		return "told that it is too big, against its service";
+	answer_too_big(frame, length, fits, &expected);
+	return check_same(result, out, &expected);
+}
+
+static const char *check_answer(const struct dp_tables *tables, const uint8_t *frame, size_t length,
+				const struct dp_result *result, const uint8_t *out)
+{
+	const uint8_t *ip = frame + FRAME_ETH;
+	struct frame expected;
+
+	if (!holds_ip(frame, length))
+		return "answered, but its lengths contradict each other";
+	if (!may_be_answered(frame))
+		return "answered, and its source is no host";
+	if (result->trace.verdict == VERDICT_TOO_BIG_ANSWERED)
+		return check_told_size(tables, frame, length, result, out);
+	if (frame[12] == 0x08 ? ip[0] != 0x45 || ip[9] != 1 || ip[20] != 8 || ip[21] != 0
+			      : ip[6] != 58 || ip[40] != 128 || ip[41] != 0)
+		return "answered, and is no echo request";
+	answer_echo(frame, length, &expected);
+	return check_same(result, out, &expected);
 }
 
 const char *expect_sane(const struct dp_tables *tables, const uint8_t *frame, size_t length,
@@ -117,6 +185,8 @@ const char *expect_sane(const struct dp_tables *tables, const uint8_t *frame, si
 		return "the action is not the verdict's";
 	if (verdict == VERDICT_FORWARDED || verdict == VERDICT_REDIRECTED)
 		return check_left(tables, frame, length, result, out);
+	if (verdict == VERDICT_TOO_BIG_ANSWERED || verdict == VERDICT_ECHO_ANSWERED)
+		return check_answer(tables, frame, length, result, out);
 	if (result->length != length || memcmp(out, frame, length) != 0)
 		return "did not leave, but was changed";
 	return NULL;

@@ -10,7 +10,8 @@
 /*
  * Compares what came of `frame` with what the builder of frame.h makes of it: a frame that does
  * not leave is untouched, one that leaves is the same packet in a right outer header, for the
- * backend that the trace names, from inside the node's source prefix. `out` is the frame
+ * backend that the trace names, from inside the node's source prefix; an answer of the node's
+ * own is what answer.h makes of it, to a sender that may be answered. `out` is the frame
  * afterwards. NULL, or what is wrong (static memory).
  */
 const char *expect_sane(const struct dp_tables *tables, const uint8_t *frame, size_t length,

@@ -18,6 +18,27 @@
 #define REFUSED(name, verdict, ...)  ROW(name, verdict, MALFORMED, NONE, NOBODY, __VA_ARGS__)
 #define PIECE(name, ...)             ROW(name, FRAGMENT, FRAGMENT, NONE, NOBODY, __VA_ARGS__)
 
+/* Too big: its sender is told, or not. */
+#define TOLD(name, service, backend, ...) \
+	ROW(name, TOO_BIG_ANSWERED, SLOT, service, backend, __VA_ARGS__)
+#define UNTOLD(name, service, backend, ...) ROW(name, TOO_BIG, SLOT, service, backend, __VA_ARGS__)
+#define UNTOLD_FROM4(from)                                                                   \
+	UNTOLD("tcp4 df too long from " from, ONE4, B4, .src = from, .dst = WORLD_ONE4_VIP4, \
+	       .frag = DONT, .payload = FITS_4IN4 + 1)
+#define UNTOLD_FROM6(from)                                                                \
+	UNTOLD("tcp6 too long from " from, ONE6, B6, .src = from, .dst = WORLD_ONE6_VIP6, \
+	       .payload = FITS_6IN6 + 1)
+#define ECHO4(name, ...)                                                                          \
+	ROW(name, ECHO_ANSWERED, ICMP, NONE, NOBODY, TO4(WORLD_ONE4_VIP4), .proto = IPPROTO_ICMP, \
+	    ##__VA_ARGS__)
+#define ECHO6(name, ...)                                                   \
+	ROW(name, ECHO_ANSWERED, ICMP, NONE, NOBODY, TO6(WORLD_ONE6_VIP6), \
+	    .proto = IPPROTO_ICMPV6, ##__VA_ARGS__)
+#define NO_ECHO4(name, ...) \
+	ROW(name, OTHER_PROTOCOL, ICMP, NONE, NOBODY, .proto = IPPROTO_ICMP, __VA_ARGS__)
+#define NO_ECHO6(name, ...) \
+	ROW(name, OTHER_PROTOCOL, ICMP, NONE, NOBODY, .proto = IPPROTO_ICMPV6, __VA_ARGS__)
+
 #define LIE(layer, offset, size, value) .patches = {{FRAME_AT_##layer, offset, size, value}}
 /* By field; the values are those of the wrong header. */
 #define LIE_IP4_FIRST(value)  LIE(IP, 0, 1, value)
@@ -150,13 +171,54 @@ const struct packet_row packet_rows[] = {
 	NOT_OURS("udp4 on tcp's port", NOT_LISTENED, TO4(WORLD_ONE4_VIP4), .proto = IPPROTO_UDP),
 	NOT_OURS("udp6 on tcp's port", NOT_LISTENED, TO6(WORLD_ONE6_VIP6), .proto = IPPROTO_UDP),
 
+	/* Echo: answered for a VIP, all of its data, and nothing of the request's IP header. */
+	ECHO4("icmp4 echo", .payload = 56),
+	ECHO4("icmp4 echo without data"),
+	ECHO4("icmp4 echo, odd bytes", .payload = 57),
+	ECHO4("icmp4 echo, full size", .payload = WORLD_MTU - 28, .frag = DONT),
+	ECHO4("icmp4 echo, padded", .payload = 10, .padding = 8),
+	ECHO4("icmp4 echo, every field set", .payload = 56, .tos = 0xff, .ttl = 1,
+	      .frag = DONT | 0x8000),
+	ECHO4("icmp4 echo, wrong icmp checksum", .payload = 56, LIE(L4, 2, 2, 0xbad)),
+	ECHO4("icmp4 echo, icmp checksum of ones", .payload = 56, LIE(L4, 2, 2, 0xffff)),
+	ECHO4("icmp4 echo, icmp checksum 0", .payload = 56, LIE(L4, 2, 2, 0)),
+	ECHO6("icmp6 echo", .payload = 56),
+	ECHO6("icmp6 echo without data"),
+	ECHO6("icmp6 echo, odd bytes", .payload = 57),
+	ECHO6("icmp6 echo, full size", .payload = WORLD_MTU - 48),
+	ECHO6("icmp6 echo, padded", .payload = 4, .padding = 2),
+	ECHO6("icmp6 echo, every field set", .payload = 56, .tos = 0xff, .ttl = 1,
+	      LIE(IP, 1, 3, 0xffffff)),
+	ECHO6("icmp6 echo, wrong icmp checksum", .payload = 56, LIE(L4, 2, 2, 0xbad)),
+	NO_ECHO4("icmp4 echo with ip options", TO4(WORLD_ONE4_VIP4), .ip_options = 4),
+	NO_ECHO4("icmp4 echo, code 1", TO4(WORLD_ONE4_VIP4), LIE(L4, 1, 1, 1)),
+	NO_ECHO4("icmp4 echo reply", TO4(WORLD_ONE4_VIP4), LIE(L4, 0, 1, 0)),
+	NO_ECHO4("icmp4 timestamp", TO4(WORLD_ONE4_VIP4), .icmp_type = 13, .payload = 12),
+	NO_ECHO4("icmp4 echo that ends in its header", TO4(WORLD_ONE4_VIP4), LIE_IP4_LENGTH(27)),
+	NO_ECHO4("icmp4 echo from a group", .src = "224.0.0.1", .dst = WORLD_ONE4_VIP4),
+	NO_ECHO4("icmp4 echo from all", .src = "255.255.255.255", .dst = WORLD_ONE4_VIP4),
+	NO_ECHO4("icmp4 echo from nobody", .src = "0.0.0.0", .dst = WORLD_ONE4_VIP4),
+	NO_ECHO4("icmp4 echo from the loopback", .src = "127.0.0.1", .dst = WORLD_ONE4_VIP4),
+	NO_ECHO4("icmp4 echo from the vip itself", .src = WORLD_ONE4_VIP4, .dst = WORLD_ONE4_VIP4),
+	NO_ECHO4("icmp4 echo to all on the link", TO4(WORLD_ONE4_VIP4),
+		 LIE(LINK, 0, 4, 0xffffffff)),
+	NO_ECHO6("icmp6 echo, code 1", TO6(WORLD_ONE6_VIP6), LIE(L4, 1, 1, 1)),
+	NO_ECHO6("icmp6 echo reply", TO6(WORLD_ONE6_VIP6), .icmp_type = 129),
+	NO_ECHO6("icmp6 echo that ends in its header", TO6(WORLD_ONE6_VIP6), LIE_IP6_LENGTH(7)),
+	NO_ECHO6("icmp6 echo from a group", .src = "ff02::1", .dst = WORLD_ONE6_VIP6),
+	NO_ECHO6("icmp6 echo from nobody", .src = "::", .dst = WORLD_ONE6_VIP6),
+	NO_ECHO6("icmp6 echo from the loopback", .src = "::1", .dst = WORLD_ONE6_VIP6),
+	NO_ECHO6("icmp6 echo from the vip itself", .src = WORLD_ONE6_VIP6, .dst = WORLD_ONE6_VIP6),
+	NOT_OURS("icmp4 echo elsewhere", NOT_VIP, TO4("198.51.100.11"), .proto = IPPROTO_ICMP),
+	NOT_OURS("icmp6 echo elsewhere", NOT_VIP, TO6("2001:db8:10::11"), .proto = IPPROTO_ICMPV6),
+	ROW("icmp6 in ipv4", OTHER_PROTOCOL, ICMP, NONE, NOBODY, TO4(WORLD_ONE4_VIP4),
+	    .proto = IPPROTO_ICMPV6),
+	ROW("icmp4 in ipv6", OTHER_PROTOCOL, ICMP, NONE, NOBODY, TO6(WORLD_ONE6_VIP6),
+	    .proto = IPPROTO_ICMP),
+
 	/* For a VIP, but nothing that this version balances. */
-	ROW("icmp4 echo", OTHER_PROTOCOL, ICMP, NONE, NOBODY, TO4(WORLD_ONE4_VIP4),
-	    .proto = IPPROTO_ICMP, .payload = 56),
 	ROW("icmp4 unreachable", OTHER_PROTOCOL, ICMP, NONE, NOBODY, TO4(WORLD_ONE4_VIP4),
 	    .proto = IPPROTO_ICMP, .icmp_type = 3, .payload = 28),
-	ROW("icmp6 echo", OTHER_PROTOCOL, ICMP, NONE, NOBODY, TO6(WORLD_ONE6_VIP6),
-	    .proto = IPPROTO_ICMPV6, .payload = 56),
 	ROW("icmp6 too big", OTHER_PROTOCOL, ICMP, NONE, NOBODY, TO6(WORLD_ONE6_VIP6),
 	    .proto = IPPROTO_ICMPV6, .icmp_type = 2, .payload = 48),
 	NOT_OURS("gre4", OTHER_PROTOCOL, TO4(WORLD_ONE4_VIP4), .proto = IPPROTO_GRE, .payload = 40),
@@ -248,19 +310,83 @@ const struct packet_row packet_rows[] = {
 	ROW("tcp4 no table", EMPTY, EMPTY, BARE, NOBODY, TO4(WORLD_BARE_VIP4)),
 	ROW("tcp4 no next hop", NO_NEIGHBOR, SLOT, LOST, LOST1, TO4(WORLD_LOST_VIP4)),
 	ROW("tcp6 no next hop", NO_NEIGHBOR, SLOT, LOST, LOST1, TO6(WORLD_LOST_VIP6)),
-	ROW("tcp4 a byte too long", TOO_BIG, SLOT, ONE4, B4, TO4(WORLD_ONE4_VIP4),
-	    .payload = FITS_4IN4 + 1),
-	ROW("tcp6 a byte too long over ipv4", TOO_BIG, SLOT, ONE4, B4, TO6(WORLD_ONE4_VIP6),
-	    .payload = FITS_6IN4 + 1),
-	ROW("tcp4 a byte too long over ipv6", TOO_BIG, SLOT, ONE6, B6, TO4(WORLD_ONE6_VIP4),
-	    .payload = FITS_4IN6 + 1),
-	ROW("tcp6 a byte too long", TOO_BIG, SLOT, ONE6, B6, TO6(WORLD_ONE6_VIP6),
-	    .payload = FITS_6IN6 + 1),
-	ROW("tcp4 full size, df", TOO_BIG, SLOT, ONE4, B4, TO4(WORLD_ONE4_VIP4), .frag = DONT,
-	    .payload = WORLD_MTU - 40),
-	ROW("tcp4 far too long", TOO_BIG, SLOT, ONE4, B4, TO4(WORLD_ONE4_VIP4), .payload = 3000),
-	ROW("tcp4 a byte too long for a small path", TOO_BIG, SLOT, SMALL, SMALL1,
-	    TO4(WORLD_SMALL_VIP4), .payload = FITS_SMALL_4IN4 + 1),
+	/* Longer than the path, and may be fragmented. */
+	UNTOLD("tcp4 a byte too long", ONE4, B4, TO4(WORLD_ONE4_VIP4), .payload = FITS_4IN4 + 1),
+	UNTOLD("tcp4 a byte too long over ipv6", ONE6, B6, TO4(WORLD_ONE6_VIP4),
+	       .payload = FITS_4IN6 + 1),
+	UNTOLD("tcp4 far too long", ONE4, B4, TO4(WORLD_ONE4_VIP4), .payload = 3000),
+	UNTOLD("tcp4 a byte too long for a small path", SMALL, SMALL1, TO4(WORLD_SMALL_VIP4),
+	       .payload = FITS_SMALL_4IN4 + 1),
+	UNTOLD("udp4 full size", ONE4, B4, TO4(WORLD_ONE4_VIP4), .proto = IPPROTO_UDP, .dport = 53,
+	       .payload = WORLD_MTU - 28),
+	/* And may not: its sender is told. */
+	TOLD("tcp4 df, a byte too long", ONE4, B4, TO4(WORLD_ONE4_VIP4), .frag = DONT,
+	     .payload = FITS_4IN4 + 1),
+	TOLD("tcp4 df, a byte too long over ipv6", ONE6, B6, TO4(WORLD_ONE6_VIP4), .frag = DONT,
+	     .payload = FITS_4IN6 + 1),
+	TOLD("tcp6 a byte too long over ipv4", ONE4, B4, TO6(WORLD_ONE4_VIP6),
+	     .payload = FITS_6IN4 + 1),
+	TOLD("tcp6 a byte too long", ONE6, B6, TO6(WORLD_ONE6_VIP6), .payload = FITS_6IN6 + 1),
+	TOLD("case 1: tcp4 full size, df", ONE4, B4, TO4(WORLD_ONE4_VIP4), .frag = DONT,
+	     .payload = WORLD_MTU - 40),
+	TOLD("case 2: tcp4 df with every field set", ONE4, B4, TO4(WORLD_ONE4_VIP4),
+	     .frag = DONT | 0x8000, .tos = 0xff, .ttl = 1, .payload = WORLD_MTU - 40),
+	TOLD("case 6: udp4 full size, df", ONE4, B4, TO4(WORLD_ONE4_VIP4), .proto = IPPROTO_UDP,
+	     .dport = 53, .frag = DONT, .payload = WORLD_MTU - 28),
+	TOLD("case 6: udp6 full size", ONE6, B6, TO6(WORLD_ONE6_VIP6), .proto = IPPROTO_UDP,
+	     .dport = 443, .payload = WORLD_MTU - 48),
+	TOLD("tcp4 df, far too long", ONE4, B4, TO4(WORLD_ONE4_VIP4), .frag = DONT,
+	     .payload = 3000),
+	TOLD("tcp6 far too long, all of class and label", ONE6, B6, TO6(WORLD_ONE6_VIP6),
+	     .payload = 3000, LIE(IP, 1, 3, 0xffffff), .tos = 0xff),
+	TOLD("tcp4 df too long with ip options", ONE4, B4, TO4(WORLD_ONE4_VIP4), .frag = DONT,
+	     .ip_options = 40, .payload = FITS_4IN4 - 39),
+	TOLD("tcp4 df too long, padded", ONE4, B4, TO4(WORLD_ONE4_VIP4), .frag = DONT,
+	     .payload = FITS_4IN4 + 1, .padding = 7),
+	TOLD("tcp6 too long, padded", ONE4, B4, TO6(WORLD_ONE4_VIP6), .payload = FITS_6IN4 + 1,
+	     .padding = 300),
+	TOLD("tcp4 df, odd bytes too long", ONE4, B4, TO4(WORLD_ONE4_VIP4), .frag = DONT,
+	     .payload = FITS_4IN4 + 2, .tcp_flags = FRAME_PSH | FRAME_ACK),
+	TOLD("tcp4 df, too long for a small path", SMALL, SMALL1, TO4(WORLD_SMALL_VIP4),
+	     .frag = DONT, .payload = FITS_SMALL_4IN4 + 1),
+	TOLD("tcp6 a byte too long for a small path", SMALL, SMALL1, TO6(WORLD_SMALL_VIP6),
+	     .payload = FITS_SMALL_6IN4 + 1),
+	TOLD("tcp4 df too long for another interface", AWAY, AWAY1, TO4(WORLD_AWAY_VIP4),
+	     .frag = DONT, .payload = FITS_4IN4 + 1),
+	TO_B4("tcp4 df, as long as the path", TO4(WORLD_ONE4_VIP4), .frag = DONT,
+	      .payload = FITS_4IN4),
+	/* And may not, and nobody is to be told. */
+	UNTOLD("tcp4 df too long for a service that drops", LOOSE, L1, TO4(WORLD_ONE4_VIP4),
+	       .dport = 9000, .frag = DONT, .payload = FITS_4IN4 + 1),
+	UNTOLD("tcp6 too long for a service that drops", LOOSE, L1, TO6(WORLD_ONE4_VIP6),
+	       .dport = 9000, .payload = FITS_6IN4 + 1),
+	UNTOLD_FROM4("0.0.0.0"),
+	UNTOLD_FROM4("0.1.2.3"),
+	UNTOLD_FROM4("127.0.0.1"),
+	UNTOLD_FROM4("224.0.0.1"),
+	UNTOLD_FROM4("239.255.255.255"),
+	UNTOLD_FROM4("255.255.255.255"),
+	UNTOLD_FROM4(WORLD_ONE4_VIP4),
+	UNTOLD_FROM6("::"),
+	UNTOLD_FROM6("::1"),
+	UNTOLD_FROM6("ff02::1"),
+	UNTOLD_FROM6("ff0e::1:2"),
+	UNTOLD_FROM6(WORLD_ONE6_VIP6),
+	UNTOLD("tcp6 too long from a mapped address", ONE6, B6, .src = "::", .dst = WORLD_ONE6_VIP6,
+	       .payload = FITS_6IN6 + 1,
+	       .patches = {{FRAME_AT_IP, 18, 2, 0xffff}, {FRAME_AT_IP, 20, 4, 0xcb007105}}),
+	UNTOLD("tcp4 df too long, to all on the link", ONE4, B4, TO4(WORLD_ONE4_VIP4), .frag = DONT,
+	       .payload = FITS_4IN4 + 1, LIE(LINK, 0, 4, 0xffffffff)),
+	UNTOLD("tcp6 too long, to a group on the link", ONE6, B6, TO6(WORLD_ONE6_VIP6),
+	       .payload = FITS_6IN6 + 1, LIE(LINK, 0, 2, 0x3333)),
+	UNTOLD("tcp4 df too long, from a group on the link", ONE4, B4, TO4(WORLD_ONE4_VIP4),
+	       .frag = DONT, .payload = FITS_4IN4 + 1, LIE(LINK, 6, 1, 0x01)),
+	/* An error is never answered with one. */
+	ROW("icmp4 unreachable, df, too long", OTHER_PROTOCOL, ICMP, NONE, NOBODY,
+	    TO4(WORLD_ONE4_VIP4), .proto = IPPROTO_ICMP, .icmp_type = 3, .frag = DONT,
+	    .payload = WORLD_MTU - 28),
+	ROW("icmp6 too big, too long", OTHER_PROTOCOL, ICMP, NONE, NOBODY, TO6(WORLD_ONE6_VIP6),
+	    .proto = IPPROTO_ICMPV6, .icmp_type = 2, .payload = WORLD_MTU - 48),
 	ROW("tcp4 as long as a small path", FORWARDED, SLOT, SMALL, SMALL1, TO4(WORLD_SMALL_VIP4),
 	    .payload = FITS_SMALL_4IN4),
 	ROW("tcp6 as long as a small path", FORWARDED, SLOT, SMALL, SMALL1, TO6(WORLD_SMALL_VIP6),

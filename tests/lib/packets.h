@@ -26,5 +26,11 @@ static inline bool packet_row_leaves(const struct packet_row *row)
 	return row->verdict == VERDICT_FORWARDED || row->verdict == VERDICT_REDIRECTED;
 }
 
+/* To its sender, by the node itself. */
+static inline bool packet_row_is_answered(const struct packet_row *row)
+{
+	return row->verdict == VERDICT_TOO_BIG_ANSWERED || row->verdict == VERDICT_ECHO_ANSWERED;
+}
+
 /* A segment from WORLD_CLIENT to WORLD_MANY, which has four backends. */
 void packets_build_many(bool ipv6, uint16_t sport, uint8_t tcp_flags, struct frame *ret);

@@ -79,6 +79,7 @@ const char world_yaml[] = "node:\n"
 			  "  path_mtu: 1500\n"
 			  "  tunnel: {source4: 100.64.1.0/24, source6: \"2001:db8:f::/64\"}\n"
 			  "  flows: {entries: 4096}\n"
+			  "  reply_limit: 1M\n"
 			  "seed: seed-of-the-world\n"
 			  "pools:\n"
 			  "  - name: one4\n"
@@ -120,6 +121,7 @@ const char world_yaml[] = "node:\n"
 			  "    pool: loose\n"
 			  "    forward: ipip\n"
 			  "    tracking: none\n"
+			  "    oversize_df: drop\n"
 			  "  - name: many\n"
 			  "    vips: [198.51.100.30, \"2001:db8:10::30\"]\n"
 			  "    listen: [tcp/443, udp/443]\n"
@@ -181,6 +183,7 @@ static void fill_node(struct dp_tables *tables)
 	node->source6_vary = htonl(0xffffffff);
 	node->flow_buckets_mask = tables->flow_buckets - 1;
 	node->insert_limit = 1000000;
+	node->reply_limit = 1000000;
 	node->established_ticks = 7200;
 	node->handshake_ticks = 30;
 	node->closing_ticks = 15;
@@ -258,7 +261,8 @@ void world_fill(struct dp_tables *tables)
 	for (uint32_t s = 1; s < WORLD_SERVICES; s++) {
 		tables->services[s].identity = 100 + s;
 		tables->services[s].pool_identity = 200 + s;
-		tables->services[s].flags = services[s].untracked ? 0 : ABI_SERVICE_TRACK;
+		tables->services[s].flags =
+			services[s].untracked ? 0 : ABI_SERVICE_TRACK | ABI_SERVICE_TOO_BIG;
 		for (int v = 0; v < 2 && services[s].vips[v]; v++)
 			fill_vip(tables, services[s].vips[v]);
 	}

@@ -15,7 +15,7 @@ enum world_service {
 	WORLD_NONE,
 	WORLD_ONE4,  /* tcp/80, tcp/8000-8099, udp/53; an IPv4 tunnel; tracked */
 	WORLD_ONE6,  /* tcp/80, udp/443; an IPv6 tunnel; tracked */
-	WORLD_LOOSE, /* tcp/9000 of ONE4's VIPs; an IPv4 tunnel; not tracked */
+	WORLD_LOOSE, /* tcp/9000 of ONE4's VIPs; an IPv4 tunnel; not tracked; too big: dropped */
 	WORLD_MANY,  /* tcp/443, udp/443; four backends, two behind each kind of tunnel; tracked */
 	WORLD_EMPTY, /* tcp/80; its slots have no owner */
 	WORLD_BARE,  /* tcp/80; has no slots at all */

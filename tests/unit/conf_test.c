@@ -35,6 +35,7 @@ static const char full[] =
 	"  flows: {entries: 64Ki, insert_limit: 5k, established: 1h, handshake: 20s, closing: "
 	"5000ms,\n"
 	"          udp: 2m}\n"
+	"  reply_limit: 2k\n"
 	"seed: \"a \\\"seed\\\"\\n\\u263a \\U0001f600 \\x07\"\n"
 	"pools:\n"
 	"  - name: web\n"
@@ -129,6 +130,7 @@ static void test_node(void **state)
 	assert_prefix(&node->source6, "2001:db8:f::/64");
 	assert_int_equal(node->flows.entries, 65536);
 	assert_int_equal(node->flows.insert_limit, 5000);
+	assert_int_equal(node->reply_limit, 2000);
 	assert_int_equal(node->flows.established_ms, 3600000);
 	assert_int_equal(node->flows.handshake_ms, 20000);
 	assert_int_equal(node->flows.closing_ms, 5000);
@@ -158,7 +160,7 @@ static void test_pool(void **state)
 	assert_addr(&pool->backends[0].address, "10.0.1.11");
 	assert_int_equal(pool->backends[0].weight, 0);
 	assert_int_equal(pool->backends[0].port, 0);
-	assert_int_equal(pool->backends[0].place.line, 18);
+	assert_int_equal(pool->backends[0].place.line, 19);
 	assert_int_equal(pool->backends[0].place.column, 9);
 	assert_int_equal(pool->backends[1].port, 80);
 	assert_int_equal(pool->backends[1].weight, 100);
@@ -188,6 +190,7 @@ static void test_service(void **state)
 	assert_int_equal(service->listens[1].last, 80);
 	assert_int_equal(service->forward, CONF_FORWARD_IPIP);
 	assert_int_equal(service->tracking, CONF_TRACKING_NONE);
+	assert_int_equal(service->oversize_df, CONF_OVERSIZE_DROP);
 	conf_free(conf);
 }
 
@@ -205,6 +208,7 @@ static void test_defaults(void **state)
 	assert_false(conf->node.has_source4 || conf->node.has_source6);
 	assert_int_equal(conf->node.flows.entries, 1000000);
 	assert_int_equal(conf->node.flows.insert_limit, 125000);
+	assert_int_equal(conf->node.reply_limit, 1000);
 	assert_int_equal(conf->node.flows.established_ms, 7200000);
 	assert_int_equal(conf->node.flows.handshake_ms, 30000);
 	assert_int_equal(conf->node.flows.closing_ms, 15000);
@@ -222,6 +226,7 @@ static void test_defaults(void **state)
 	assert_int_equal(pool->backends[0].weight, 100);
 	assert_int_equal(pool->backends[0].state, CONF_STATE_ACTIVE);
 	assert_int_equal(conf->services[0].tracking, CONF_TRACKING_ALWAYS);
+	assert_int_equal(conf->services[0].oversize_df, CONF_OVERSIZE_ICMP);
 	conf_free(conf);
 }
 
@@ -352,18 +357,17 @@ static void test_not_yet(void **state)
 		"    pool: web\n"
 		"    tracking: transition\n"
 		"    fragments: pin\n"
-		"    oversize_df: icmp\n"
 		"    oversize_nodf: fragment\n"
 		"    mss_clamp: auto\n"
 		"    on_empty: reject\n"
 		"    announce: {min_usable: 1, when: any, med: 10}\n";
 	static const struct wrong wrongs[] = {
-		{1, 28, "admin"},        {2, 1, "bgp"},          {5, 19, "type \"http\""},
-		{5, 35, "path"},         {5, 51, "expect"},      {6, 5, "backup_below"},
-		{7, 5, "slow_start"},    {8, 5, "drain_limit"},  {11, 66, "backup \"true\""},
-		{15, 22, "listen"},      {17, 15, "tracking"},   {18, 5, "fragments"},
-		{19, 18, "oversize_df"}, {20, 20, "oversize_n"}, {21, 16, "mss_clamp"},
-		{22, 15, "on_empty"},    {23, 5, "announce"},
+		{1, 28, "admin"},       {2, 1, "bgp"},         {5, 19, "type \"http\""},
+		{5, 35, "path"},        {5, 51, "expect"},     {6, 5, "backup_below"},
+		{7, 5, "slow_start"},   {8, 5, "drain_limit"}, {11, 66, "backup \"true\""},
+		{15, 22, "listen"},     {17, 15, "tracking"},  {18, 5, "fragments"},
+		{19, 20, "oversize_n"}, {20, 16, "mss_clamp"}, {21, 15, "on_empty"},
+		{22, 5, "announce"},
 	};
 	struct err_list errors = {0};
 	struct conf *conf = NULL;

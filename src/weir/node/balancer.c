@@ -180,6 +180,7 @@ static void write_node(struct balancer *balancer)
 	node->closing_ticks = ticks(conf->flows.closing_ms);
 	node->udp_ticks = ticks(conf->flows.udp_ms);
 	node->insert_limit = conf->flows.insert_limit;
+	node->reply_limit = conf->reply_limit;
 	/* Without a prefix the source is the node's own address: balancer_set_source. */
 	node->source4_vary = 0;
 	node->source6_vary = 0;
@@ -219,6 +220,17 @@ static size_t pool_place(const struct balancer *balancer, const struct conf_pool
 	return (size_t)(pool - balancer->conf->pools);
 }
 
+static uint32_t service_flags(const struct conf_service *conf)
+{
+	uint32_t flags = 0;
+
+	if (conf->tracking == CONF_TRACKING_ALWAYS)
+		flags |= ABI_SERVICE_TRACK;
+	if (conf->oversize_df == CONF_OVERSIZE_ICMP)
+		flags |= ABI_SERVICE_TOO_BIG;
+	return flags;
+}
+
 static void write_services(struct balancer *balancer)
 {
 	for (size_t i = 0; i < balancer->conf->service_count; i++) {
@@ -227,7 +239,7 @@ static void write_services(struct balancer *balancer)
 			&balancer->pools[pool_place(balancer, conf->pool)];
 		struct abi_service *service = &balancer->tables->services[balancer->services[i]];
 
-		service->flags = conf->tracking == CONF_TRACKING_ALWAYS ? ABI_SERVICE_TRACK : 0;
+		service->flags = service_flags(conf);
 		service->pool_identity = pool->identity;
 		__atomic_store_n(&service->table,
 				 abi_table(pool->first_slot, pool_table_size(pool->pool)),
