@@ -97,11 +97,15 @@ PKT_INLINE __u16 pkt_answer_checksum(const struct pkt_ctx *ctx, __u32 offset, __
 	return (__u16)~pkt_csum_fold(sum);
 }
 
-/* What the request's checksum covers stays, but for the type (RFC 1624, equation 3). */
+/*
+ * What the request's checksum covers stays, but for the type (RFC 1624, equation 3). The other zero
+ * is as right where there are data, and the only right one where all else is zeros.
+ */
 PKT_INLINE void pkt_answer_echo(struct pkt_icmp *icmp, __u8 type)
 {
 	__u32 sum = (__u16)~icmp->check + (__u16)~PKT_BE16(icmp->type << 8);
 
-	icmp->check = (__u16)~pkt_csum_fold(sum + PKT_BE16(type << 8));
+	sum = pkt_csum_fold(sum + PKT_BE16(type << 8));
+	icmp->check = sum == 0xffff ? 0xffff : (__u16)~sum;
 	icmp->type = type;
 }

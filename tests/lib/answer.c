@@ -80,8 +80,11 @@ void answer_echo(const uint8_t *frame, size_t length, struct frame *ret)
 
 		while (sum > 0xffff)
 			sum = (sum & 0xffff) + (sum >> 16);
-		frame_put(icmp + 2, 2, sum == 0xffff ? 0 : sum);
+		frame_put(icmp + 2, 2, sum);
 	}
+	/* Of all zeros the sum must be minus zero: that one is written always. */
+	if (icmp[2] == 0 && icmp[3] == 0)
+		frame_put(icmp + 2, 2, 0xffff);
 	/* Padding goes back where it came from. */
 	memcpy(ret->bytes + ret->length, frame + ret->length, length - ret->length);
 	ret->length = length;

@@ -182,6 +182,7 @@ const struct packet_row packet_rows[] = {
 	ECHO4("icmp4 echo, wrong icmp checksum", .payload = 56, LIE(L4, 2, 2, 0xbad)),
 	ECHO4("icmp4 echo, icmp checksum of ones", .payload = 56, LIE(L4, 2, 2, 0xffff)),
 	ECHO4("icmp4 echo, icmp checksum 0", .payload = 56, LIE(L4, 2, 2, 0)),
+	ECHO4("icmp4 echo, all zeros", LIE(L4, 2, 4, 0xf7ff0000)),
 	ECHO6("icmp6 echo", .payload = 56),
 	ECHO6("icmp6 echo without data"),
 	ECHO6("icmp6 echo, odd bytes", .payload = 57),
