@@ -98,6 +98,58 @@ static void test_right(void **state)
 	assert_says(out, "- is right: 2 pools, 1 service, 1 warning\n");
 }
 
+/* lo has 65536 bytes in every namespace; `nowhere0` is on no host. */
+#define SIZED(interface, more, vips, backends)                                  \
+	"node: {interfaces: [" interface "]" more "}\n"                         \
+	"pools: [{name: web, check: {type: none}, backends: [" backends "]}]\n" \
+	"services: [{name: shop, vips: [" vips "], listen: [tcp/80], pool: web}]\n"
+#define VIP4  "192.0.2.1"
+#define VIP6  "\"2001:db8::1\""
+#define BACK4 "{name: b1, address: 10.0.1.1}"
+#define BACK6 "{name: b6, address: \"2001:db8:1::1\"}"
+
+static void test_sizes(void **state)
+{
+	static const struct {
+		const char *text, *line;
+	} cases[] = {
+		{SIZED("nowhere0", "", VIP4, BACK4),
+		 "1500 bytes (assumed) less 20 for the tunnel leave 1480 for a packet; MSS 1440 by "
+		 "IPv4\n"},
+		{SIZED("nowhere0", ", path_mtu: 1600", VIP4 ", " VIP6, BACK4),
+		 "1600 bytes (path_mtu) less 20 for the tunnel leave 1580 for a packet; MSS 1540 "
+		 "by "
+		 "IPv4, 1520 by IPv6\n"},
+		{SIZED("nowhere0, lo", ", path_mtu: 1500", VIP6, BACK6),
+		 "1500 bytes (path_mtu) less 40 for the tunnel leave 1460 for a packet; MSS 1400 "
+		 "by "
+		 "IPv6\n"},
+		/* The larger of the overheads counts. */
+		{SIZED("nowhere0", "", VIP4, BACK4 ", " BACK6),
+		 "1500 bytes (assumed) less 40 for the tunnel leave 1460 for a packet; MSS 1420 by "
+		 "IPv4\n"},
+		{SIZED("lo", "", VIP4, BACK4), "65536 bytes (lo) less 20"},
+	};
+	json_t *value, *sizes;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(CHECK(cases[i].text, "-"), EXIT_OK);
+		assert_says(out, "\n  sizes of shop: ");
+		assert_says(out, cases[i].line);
+	}
+	assert_int_equal(CHECK(cases[2].text, "-", "--json"), EXIT_OK);
+	value = parsed();
+	sizes = json_object_get(json_array_get(json_object_get(value, "services"), 0), "sizes");
+	assert_string_equal(json_string_value(json_object_get(sizes, "mtu_from")), "path_mtu");
+	assert_int_equal(json_integer_value(json_object_get(sizes, "mtu")), 1500);
+	assert_int_equal(json_integer_value(json_object_get(sizes, "overhead")), 40);
+	assert_int_equal(json_integer_value(json_object_get(sizes, "inner")), 1460);
+	assert_null(json_object_get(sizes, "mss4"));
+	assert_int_equal(json_integer_value(json_object_get(sizes, "mss6")), 1400);
+	json_decref(value);
+}
+
 static void test_wrong(void **state)
 {
 	(void)state;
@@ -208,9 +260,10 @@ static void test_command_line(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_right),           cmocka_unit_test(test_wrong),
-		cmocka_unit_test(test_agent),           cmocka_unit_test(test_json),
-		cmocka_unit_test(test_schema_and_keys), cmocka_unit_test(test_command_line),
+		cmocka_unit_test(test_right),        cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_wrong),        cmocka_unit_test(test_agent),
+		cmocka_unit_test(test_json),         cmocka_unit_test(test_schema_and_keys),
+		cmocka_unit_test(test_command_line),
 	};
 
 	return cmocka_run_group_tests_name("check", tests, NULL, NULL);

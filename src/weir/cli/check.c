@@ -12,6 +12,7 @@
 #include "dp/abi_agent.h"
 #include "hash/maglev.h"
 #include "weir/cli/show.h"
+#include "weir/cli/sizes.h"
 #include "weir/command.h"
 #include "weir/daemon.h"
 #include "weir/node/assemble.h"
@@ -71,8 +72,9 @@ static void print_pool(const struct conf_pool *pool)
 	putchar('\n');
 }
 
-static void print_service(const struct conf_service *service)
+static void print_service(const struct conf_node *node, const struct conf_service *service)
 {
+	struct sizes sizes = sizes_of(node, service);
 	char listen[CONF_LISTEN_TEXT_MAX];
 
 	printf("service %s: to pool %s by ipip, tracking %s, listens on", service->name,
@@ -88,6 +90,7 @@ static void print_service(const struct conf_service *service)
 	if (service->vip_count > NAMES_SHOWN)
 		printf(", and %zu more", service->vip_count - NAMES_SHOWN);
 	putchar('\n');
+	sizes_print(service, &sizes);
 }
 
 static void print_interfaces(const char *const *interfaces, size_t count)
@@ -105,7 +108,7 @@ static void print_conf(const struct conf *conf, const char *path, const struct e
 	for (size_t i = 0; i < conf->pool_count; i++)
 		print_pool(&conf->pools[i]);
 	for (size_t i = 0; i < conf->service_count; i++)
-		print_service(&conf->services[i]);
+		print_service(&conf->node, &conf->services[i]);
 	for (size_t i = 0; i < warnings->count; i++)
 		printf("warning: %s:%d:%d: %s\n", path, warnings->errors[i].line,
 		       warnings->errors[i].column, warnings->errors[i].text);
@@ -167,11 +170,14 @@ static json_t *pool_json(const struct conf_pool *pool)
 	return object;
 }
 
-static json_t *service_json(const struct conf_service *service)
+static json_t *service_json(const struct conf_node *node, const struct conf_service *service)
 {
-	return json_pack("{s:s, s:o, s:o, s:s}", "name", service->name, "vips",
+	struct sizes sizes = sizes_of(node, service);
+
+	return json_pack("{s:s, s:o, s:o, s:s, s:o}", "name", service->name, "vips",
 			 show_addrs(service->vips, service->vip_count), "listen",
-			 show_listens(service), "pool", service->pool->name);
+			 show_listens(service), "pool", service->pool->name, "sizes",
+			 sizes_json(&sizes));
 }
 
 static json_t *conf_json(const struct conf *conf, const struct err_list *warnings)
@@ -181,7 +187,7 @@ static json_t *conf_json(const struct conf *conf, const struct err_list *warning
 	for (size_t i = 0; i < conf->pool_count; i++)
 		json_array_append_new(pools, pool_json(&conf->pools[i]));
 	for (size_t i = 0; i < conf->service_count; i++)
-		json_array_append_new(services, service_json(&conf->services[i]));
+		json_array_append_new(services, service_json(&conf->node, &conf->services[i]));
 	return json_pack("{s:b, s:[], s:i, s:{s:s, s:o, s:s}, s:o, s:o, s:o}", "ok", 1, "errors",
 			 "dropped", 0, "node", "name", conf->node.name, "interfaces",
 			 show_strings(conf->node.interfaces, conf->node.interface_count), "xdp",
