@@ -386,7 +386,9 @@ static const struct conf_key keys[] = {
 	 .max = UINT16_MAX,
 	 .works = "off",
 	 .fallback = "off",
-	 .help = "the largest MSS that a SYN may offer, in bytes, or auto"},
+	 .help = "the largest MSS that a SYN may offer, in bytes, or auto; it would bound what the "
+		 "server sends, which passes no tunnel in ipip: the agent clamps what clients "
+		 "send"},
 	{.path = "services[].on_empty",
 	 .type = CONF_TYPE_CHOICE,
 	 .choices = "reject|drop|pass",
