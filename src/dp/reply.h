@@ -27,8 +27,8 @@ enum {
 
 /* Bytes quoted at most: a datagram of 576 (RFC 1812, section 4.3.2.3), a packet of 1280. */
 enum {
-	REPLY_QUOTE4 = 576 - sizeof(pkt_ip4) - sizeof(struct pkt_icmp),
-	REPLY_QUOTE6 = REPLY_MTU6_MIN - sizeof(pkt_ip6) - sizeof(struct pkt_icmp),
+	REPLY_QUOTE4 = 576 - sizeof(pkt_ip4) - sizeof(pkt_icmp),
+	REPLY_QUOTE6 = REPLY_MTU6_MIN - sizeof(pkt_ip6) - sizeof(pkt_icmp),
 };
 
 /* Only a source that names one host may be answered (RFC 1122 3.2.2, RFC 4443 2.4), and no VIP
@@ -79,7 +79,7 @@ PKT_INLINE int reply_too_big4(struct pkt_ctx *ctx, const struct pkt *pkt, __u32 
 	const __u32 icmp_at = sizeof(pkt_eth) + sizeof(pkt_ip4);
 	__u32 quote = pkt->length < REPLY_QUOTE4 ? pkt->length & ~3U : REPLY_QUOTE4;
 	struct pkt_cursor cursor;
-	struct pkt_icmp *icmp;
+	pkt_icmp *icmp;
 	pkt_ip4 *ip;
 
 	if (reply_quote(ctx, pkt, sizeof(*ip) + sizeof(*icmp), quote))
@@ -88,7 +88,7 @@ PKT_INLINE int reply_too_big4(struct pkt_ctx *ctx, const struct pkt *pkt, __u32 
 	ip = pkt_take(&cursor, pkt_ip4);
 	if (!ip)
 		return VERDICT_NO_HEADROOM;
-	icmp = pkt_take(&cursor, struct pkt_icmp);
+	icmp = pkt_take(&cursor, pkt_icmp);
 	if (!icmp)
 		return VERDICT_NO_HEADROOM;
 	pkt_answer_ip4(ip, pkt, sizeof(*ip) + sizeof(*icmp) + quote, 0, PKT_BE16(0x4000));
@@ -103,9 +103,9 @@ PKT_INLINE int reply_too_big4(struct pkt_ctx *ctx, const struct pkt *pkt, __u32 
 PKT_INLINE int reply_too_big6(struct pkt_ctx *ctx, const struct pkt *pkt, __u32 mtu)
 {
 	const __u32 icmp_at = sizeof(pkt_eth) + sizeof(pkt_ip6);
-	const __u32 icmp_length = sizeof(struct pkt_icmp) + REPLY_QUOTE6;
+	const __u32 icmp_length = sizeof(pkt_icmp) + REPLY_QUOTE6;
 	struct pkt_cursor cursor;
-	struct pkt_icmp *icmp;
+	pkt_icmp *icmp;
 	pkt_ip6 *ip;
 
 	if (reply_quote(ctx, pkt, sizeof(*ip) + sizeof(*icmp), REPLY_QUOTE6))
@@ -114,7 +114,7 @@ PKT_INLINE int reply_too_big6(struct pkt_ctx *ctx, const struct pkt *pkt, __u32 
 	ip = pkt_take(&cursor, pkt_ip6);
 	if (!ip)
 		return VERDICT_NO_HEADROOM;
-	icmp = pkt_take(&cursor, struct pkt_icmp);
+	icmp = pkt_take(&cursor, pkt_icmp);
 	if (!icmp)
 		return VERDICT_NO_HEADROOM;
 	pkt_answer_ip6(ip, pkt, sizeof(*ip) + icmp_length);
@@ -164,7 +164,7 @@ PKT_STAGE int reply_too_big(struct pkt_ctx *ctx, struct pkt *pkt, int mtu)
 
 /* --- echo --- */
 
-PKT_INLINE int reply_is_echo(const struct pkt_icmp *icmp, __u8 type)
+PKT_INLINE int reply_is_echo(const pkt_icmp *icmp, __u8 type)
 {
 	return icmp->type == type && icmp->code == 0;
 }
@@ -174,11 +174,11 @@ PKT_INLINE int reply_echo4(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct pkt_cursor cursor = pkt_cursor(ctx, sizeof(pkt_eth));
 	pkt_ip4 *ip = pkt_take(&cursor, pkt_ip4);
-	struct pkt_icmp *icmp;
+	pkt_icmp *icmp;
 
 	if (!ip)
 		return VERDICT_OTHER_PROTOCOL;
-	icmp = pkt_take(&cursor, struct pkt_icmp);
+	icmp = pkt_take(&cursor, pkt_icmp);
 	if (!icmp || ip->ihl != 5 || pkt->length < sizeof(*ip) + sizeof(*icmp) ||
 	    !reply_is_echo(icmp, REPLY_ECHO_REQUEST))
 		return VERDICT_OTHER_PROTOCOL;
@@ -194,11 +194,11 @@ PKT_INLINE int reply_echo6(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct pkt_cursor cursor = pkt_cursor(ctx, sizeof(pkt_eth));
 	pkt_ip6 *ip = pkt_take(&cursor, pkt_ip6);
-	struct pkt_icmp *icmp;
+	pkt_icmp *icmp;
 
 	if (!ip)
 		return VERDICT_OTHER_PROTOCOL;
-	icmp = pkt_take(&cursor, struct pkt_icmp);
+	icmp = pkt_take(&cursor, pkt_icmp);
 	if (!icmp || ip->nexthdr != IPPROTO_ICMPV6 || pkt->length < sizeof(*ip) + sizeof(*icmp) ||
 	    !reply_is_echo(icmp, REPLY_ECHO_REQUEST6))
 		return VERDICT_OTHER_PROTOCOL;

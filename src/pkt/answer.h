@@ -14,12 +14,13 @@ enum {
 	PKT_ANSWER_WORDS = (1280 - sizeof(pkt_ip6)) / sizeof(__be32), /* of ICMP at most */
 };
 
-struct pkt_icmp {
+struct pkt_icmp_header {
 	__u8 type;
 	__u8 code;
 	__u16 check;
 	__be32 rest;
-} PKT_LOOSE;
+};
+typedef struct pkt_icmp_header pkt_icmp PKT_LOOSE;
 
 /* The link header of the answer; the question's stands `grown` bytes further on. */
 PKT_INLINE int pkt_answer_eth(const struct pkt_ctx *ctx, __u32 grown)
@@ -101,7 +102,7 @@ PKT_INLINE __u16 pkt_answer_checksum(const struct pkt_ctx *ctx, __u32 offset, __
  * What the request's checksum covers stays, but for the type (RFC 1624, equation 3). The other zero
  * is as right where there are data, and the only right one where all else is zeros.
  */
-PKT_INLINE void pkt_answer_echo(struct pkt_icmp *icmp, __u8 type)
+PKT_INLINE void pkt_answer_echo(pkt_icmp *icmp, __u8 type)
 {
 	__u32 sum = (__u16)~icmp->check + (__u16)~PKT_BE16(icmp->type << 8);
 
