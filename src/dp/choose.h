@@ -167,6 +167,7 @@ PKT_STAGE int choose_backend(struct pkt_ctx *ctx, struct pkt *pkt)
 	size = (__u32)(table >> 32);
 	if (!size)
 		return VERDICT_EMPTY;
+	pkt->mode = service->mode;
 	pkt->hash = pkt_hash_tuple(&pkt->src, &pkt->dst, pkt->sport, pkt->dport, pkt->proto,
 				   env_node()->slot_seed);
 	pkt->table_first = (__u32)table;

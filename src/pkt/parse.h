@@ -28,7 +28,8 @@ struct pkt {
 	__u16 l4;       /* where the transport header begins, from the frame's start */
 	__u8 fragment;  /* a piece of a datagram, the first one included */
 	__u8 why;       /* enum why */
-	__u16 pad;
+	__u8 mode;      /* the service's: enum pkt_mode */
+	__u8 pad;
 	__u32 frame_length; /* as it came */
 	__u32 service;      /* chosen so far; 0: none */
 	__u32 backend;      /* chosen so far; 0: none */

@@ -42,31 +42,50 @@ static bool holds_ip(const uint8_t *frame, size_t length)
 	return frame[FRAME_ETH] >> 4 == 6 && FRAME_ETH + inner <= length;
 }
 
-/* Source and flow label are taken over from the frame: they are the packet path's to choose. */
-static const char *read_tunnel(const struct dp_tables *tables, uint32_t index, const uint8_t *out,
-			       struct frame_tunnel *ret)
+enum frame_mode expect_mode(enum pkt_mode mode)
 {
-	const struct abi_backend *backend = &tables->backends[index];
+	static const enum frame_mode modes[PKT_MODES] = {
+		[PKT_MODE_IPIP] = FRAME_IPIP,
+		[PKT_MODE_GRE] = FRAME_GRE,
+		[PKT_MODE_GUE] = FRAME_GUE,
+	};
+
+	return modes[mode];
+}
+
+/* Source, flow label and source port are taken over from the frame: they are ours to choose. */
+static const char *read_tunnel(const struct dp_tables *tables, const struct abi_trace *trace,
+			       const uint8_t *out, struct frame_tunnel *ret)
+{
+	const struct abi_backend *backend = &tables->backends[trace->backend];
 	const struct abi_node *node = tables->node;
 	struct addr to = dp_addr_back(&backend->addr), source4, source6;
-	const uint8_t *outer = out + FRAME_ETH;
+	const uint8_t *outer = out + FRAME_ETH, *between;
 
 	source4 = dp_addr_back(&node->source4);
 	source6 = dp_addr_back(&node->source6);
 	memset(ret, 0, sizeof(*ret));
+	ret->mode = expect_mode((enum pkt_mode)tables->services[trace->service].mode);
 	ret->outer4 = addr_is4(&to);
 	memcpy(ret->dst_mac, backend->dst_mac, 6);
 	memcpy(ret->src_mac, backend->src_mac, 6);
+	between = outer + (ret->outer4 ? 20 : 40);
+	if (ret->mode == FRAME_GUE)
+		ret->sport = (uint16_t)(between[0] << 8 | between[1]);
+	if (ret->mode == FRAME_GUE && ret->sport < 49152)
+		return "the UDP source port is below 49152";
 	if (ret->outer4) {
 		memcpy(ret->src, outer + 12, 4);
 		memcpy(ret->dst, to.bytes + 12, 4);
-		if (!is_inside(ret->src, source4.bytes + 12, 4, node->source4_vary))
+		if (!is_inside(ret->src, source4.bytes + 12, 4,
+			       ret->mode == FRAME_GUE ? 0 : node->source4_vary))
 			return "the outer IPv4 source is outside the node's prefix";
 		return NULL;
 	}
 	memcpy(ret->src, outer + 8, 16);
 	memcpy(ret->dst, to.bytes, 16);
-	if (!is_inside(ret->src, source6.bytes, 16, node->source6_vary))
+	if (!is_inside(ret->src, source6.bytes, 16,
+		       ret->mode == FRAME_GUE ? 0 : node->source6_vary))
 		return "the outer IPv6 source is outside the node's prefix";
 	ret->flow_label = (uint32_t)(outer[1] & 15) << 16 | (uint32_t)outer[2] << 8 | outer[3];
 	return NULL;
@@ -88,7 +107,7 @@ static const char *check_left(const struct dp_tables *tables, const uint8_t *fra
 		return "left, but its lengths contradict each other";
 	if (result->length < length + 20)
 		return "left without an outer header";
-	wrong = read_tunnel(tables, result->trace.backend, out, &tunnel);
+	wrong = read_tunnel(tables, &result->trace, out, &tunnel);
 	if (wrong)
 		return wrong;
 	frame_encapsulate(frame, length, &tunnel, &expected);

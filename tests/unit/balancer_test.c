@@ -15,6 +15,7 @@
 
 #include "../lib/frame.h"
 #include "engine/native.h"
+#include "pkt/mode.h"
 #include "weir/node/balancer.h"
 
 enum { UP = ABI_BACKEND_UP, KEEP = ABI_BACKEND_KEEP };
@@ -284,6 +285,24 @@ static void test_deadline(void **state)
 	assert_int_equal(balancer_deadline_ms(balancer, 6000), UINT64_MAX);
 }
 
+/* Each service has its own way of forwarding, and a new file may change it. */
+static void test_forward(void **state)
+{
+	(void)state;
+	begin("backends: [" B1 "]",
+	      "{name: a, vips: [192.0.2.1], listen: [tcp/80], pool: web, forward: gre}, "
+	      "{name: b, vips: [192.0.2.1], listen: [tcp/81], pool: web, forward: gue}, "
+	      "{name: c, vips: [192.0.2.1], listen: [tcp/82], pool: web}");
+	assert_int_equal(tables->services[balancer_service_record(balancer, 0)].mode, PKT_MODE_GRE);
+	assert_int_equal(tables->services[balancer_service_record(balancer, 1)].mode, PKT_MODE_GUE);
+	assert_int_equal(tables->services[balancer_service_record(balancer, 2)].mode,
+			 PKT_MODE_IPIP);
+	killed();
+	begin("backends: [" B1 "]",
+	      "{name: a, vips: [192.0.2.1], listen: [tcp/80], pool: web, forward: gue}");
+	assert_int_equal(tables->services[balancer_service_record(balancer, 0)].mode, PKT_MODE_GUE);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -291,7 +310,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_same_file), TEST(test_other_file), TEST(test_flows_stay),
 		TEST(test_settle),    TEST(test_maint),      TEST(test_deadline),
-		TEST(test_weight_0),
+		TEST(test_weight_0),  TEST(test_forward),
 	};
 
 	return cmocka_run_group_tests_name("balancer", tests, NULL, NULL);

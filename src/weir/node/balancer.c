@@ -15,7 +15,7 @@
 
 #include "base/time.h"
 #include "dp/abi.h"
-#include "pkt/ctx.h"
+#include "pkt/mode.h"
 #include "weir/node/assemble.h"
 #include "weir/node/records.h"
 
@@ -219,6 +219,12 @@ static size_t pool_place(const struct balancer *balancer, const struct conf_pool
 	return (size_t)(pool - balancer->conf->pools);
 }
 
+static const uint8_t modes[] = {
+	[CONF_FORWARD_IPIP] = PKT_MODE_IPIP,
+	[CONF_FORWARD_GRE] = PKT_MODE_GRE,
+	[CONF_FORWARD_GUE] = PKT_MODE_GUE,
+};
+
 static void write_services(struct balancer *balancer)
 {
 	for (size_t i = 0; i < balancer->conf->service_count; i++) {
@@ -228,6 +234,7 @@ static void write_services(struct balancer *balancer)
 		struct abi_service *service = &balancer->tables->services[balancer->services[i]];
 
 		service->flags = conf->tracking == CONF_TRACKING_ALWAYS ? ABI_SERVICE_TRACK : 0;
+		service->mode = modes[conf->forward];
 		service->pool_identity = pool->identity;
 		__atomic_store_n(&service->table,
 				 abi_table(pool->first_slot, pool_table_size(pool->pool)),

@@ -21,9 +21,10 @@ static json_t *report_service(const struct app *app, size_t at)
 
 	return json_pack("{s:s, s:o, s:o, s:s, s:s, s:s, s:I, s:I}", "name", service->name, "vips",
 			 show_addrs(service->vips, service->vip_count), "listen",
-			 show_listens(service), "pool", service->pool->name, "forward", "ipip",
-			 "tracking", show_tracking(service->tracking), "packets",
-			 (json_int_t)count.packets, "bytes", (json_int_t)count.bytes);
+			 show_listens(service), "pool", service->pool->name, "forward",
+			 conf_forward_name(service->forward), "tracking",
+			 show_tracking(service->tracking), "packets", (json_int_t)count.packets,
+			 "bytes", (json_int_t)count.bytes);
 }
 
 static json_t *report_check(const struct app_backend *backend)
