@@ -333,6 +333,7 @@ const char *conf_forward_name(enum conf_forward forward)
 		[CONF_FORWARD_IPIP] = "ipip",
 		[CONF_FORWARD_GRE] = "gre",
 		[CONF_FORWARD_GUE] = "gue",
+		[CONF_FORWARD_L2DSR] = "l2dsr",
 	};
 
 	return names[forward];

@@ -44,7 +44,7 @@ enum conf_state { CONF_STATE_ACTIVE, CONF_STATE_DRAIN, CONF_STATE_MAINT };
 enum conf_check_type { CONF_CHECK_TCP, CONF_CHECK_NONE };
 enum conf_on_down { CONF_ON_DOWN_KEEP, CONF_ON_DOWN_RESET };
 enum conf_tracking { CONF_TRACKING_ALWAYS, CONF_TRACKING_NONE };
-enum conf_forward { CONF_FORWARD_IPIP, CONF_FORWARD_GRE, CONF_FORWARD_GUE };
+enum conf_forward { CONF_FORWARD_IPIP, CONF_FORWARD_GRE, CONF_FORWARD_GUE, CONF_FORWARD_L2DSR };
 
 struct conf_flows {
 	uint32_t entries;      /* as written; the data plane rounds up to a power of two */

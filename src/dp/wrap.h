@@ -104,11 +104,27 @@ PKT_STAGE int wrap_gue(struct pkt_ctx *ctx, struct pkt *pkt)
 	return backend ? wrap_in(ctx, pkt, backend, PKT_MODE_GUE) : VERDICT_EMPTY;
 }
 
+/* A router would send the packet, whose destination is still the VIP, straight back to us. */
+PKT_STAGE int wrap_l2dsr(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct abi_backend *backend = pkt ? env_backend(pkt->backend) : 0;
+	struct pkt_cursor cursor = pkt_cursor(ctx, 0);
+	pkt_eth *eth = pkt_take(&cursor, pkt_eth);
+
+	if (!backend || !eth)
+		return VERDICT_EMPTY;
+	if (!(backend->flags & ABI_BACKEND_LINK))
+		return VERDICT_NO_NEIGHBOR;
+	pkt_copy(eth, backend->dst_mac, 2 * ETH_ALEN);
+	return PKT_ON;
+}
+
 PKT_INLINE int wrap_by_mode(struct pkt_ctx *ctx, struct pkt *pkt, const struct abi_backend *backend)
 {
 	switch (pkt->mode) {
 	case PKT_MODE_GRE: return wrap_gre(ctx, pkt);
 	case PKT_MODE_GUE: return wrap_gue(ctx, pkt);
+	case PKT_MODE_L2DSR: return wrap_l2dsr(ctx, pkt);
 	default: return wrap_in(ctx, pkt, backend, PKT_MODE_IPIP);
 	}
 }

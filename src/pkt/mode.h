@@ -16,6 +16,7 @@ enum pkt_mode {
 	PKT_MODE_IPIP, /* 0, as in tables that knew no other */
 	PKT_MODE_GRE,
 	PKT_MODE_GUE,
+	PKT_MODE_L2DSR, /* MAC addresses alone: nothing is added */
 	PKT_MODES,
 };
 
@@ -39,5 +40,7 @@ PKT_INLINE __u32 pkt_mode_shim(__u8 mode)
 /* Bytes that the mode adds to an IP packet. */
 PKT_INLINE __u32 pkt_mode_overhead(__u8 mode, int outer4)
 {
+	if (mode == PKT_MODE_L2DSR)
+		return 0;
 	return (outer4 ? PKT_MODE_IP4 : PKT_MODE_IP6) + pkt_mode_shim(mode);
 }

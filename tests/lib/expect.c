@@ -48,6 +48,7 @@ enum frame_mode expect_mode(enum pkt_mode mode)
 		[PKT_MODE_IPIP] = FRAME_IPIP,
 		[PKT_MODE_GRE] = FRAME_GRE,
 		[PKT_MODE_GUE] = FRAME_GUE,
+		[PKT_MODE_L2DSR] = FRAME_L2DSR,
 	};
 
 	return modes[mode];
@@ -69,6 +70,8 @@ static const char *read_tunnel(const struct dp_tables *tables, const struct abi_
 	ret->outer4 = addr_is4(&to);
 	memcpy(ret->dst_mac, backend->dst_mac, 6);
 	memcpy(ret->src_mac, backend->src_mac, 6);
+	if (ret->mode == FRAME_L2DSR)
+		return NULL;
 	between = outer + (ret->outer4 ? 20 : 40);
 	if (ret->mode == FRAME_GUE)
 		ret->sport = (uint16_t)(between[0] << 8 | between[1]);
@@ -105,7 +108,8 @@ static const char *check_left(const struct dp_tables *tables, const uint8_t *fra
 		return "left without a service";
 	if (!holds_ip(frame, length))
 		return "left, but its lengths contradict each other";
-	if (result->length < length + 20)
+	if (result->length < length + 20 &&
+	    tables->services[result->trace.service].mode != PKT_MODE_L2DSR)
 		return "left without an outer header";
 	wrong = read_tunnel(tables, &result->trace, out, &tunnel);
 	if (wrong)

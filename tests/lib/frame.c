@@ -319,8 +319,13 @@ void frame_encapsulate(const uint8_t *inner, size_t length, const struct frame_t
 	at = extend(ret, FRAME_ETH);
 	memcpy(at, tunnel->dst_mac, 6);
 	memcpy(at + 6, tunnel->src_mac, 6);
+	ret->ip = ret->l4 = ret->length;
+	if (tunnel->mode == FRAME_L2DSR) {
+		memcpy(at + 12, inner + 12, 2);
+		memcpy(extend(ret, length - FRAME_ETH), ip, length - FRAME_ETH);
+		return;
+	}
 	put16(at + 12, tunnel->outer4 ? 0x0800 : 0x86dd);
-	ret->ip = ret->length;
 	if (tunnel->outer4)
 		write_outer4(&outer, ret);
 	else

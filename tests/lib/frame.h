@@ -72,7 +72,7 @@ struct frame {
 
 void frame_build(const struct frame_spec *spec, struct frame *ret);
 
-enum frame_mode { FRAME_IPIP, FRAME_GRE, FRAME_GUE };
+enum frame_mode { FRAME_IPIP, FRAME_GRE, FRAME_GUE, FRAME_L2DSR };
 
 /* What a tunnel adds; addresses in network order, 4 or 16 bytes by `outer4`. */
 struct frame_tunnel {

@@ -145,6 +145,12 @@ const struct packet_row packet_rows[] = {
 	IN_MODE(GRE6, "gre over ipv6", 40 + 4),
 	IN_MODE(GUE4, "gue over ipv4", 20 + 8),
 	IN_MODE(GUE6, "gue over ipv6", 40 + 8),
+	IN_MODE(LINK4, "l2dsr", 0),
+	IN_MODE(LINK6, "l2dsr to an ipv6 backend", 0),
+	ROW("tcp4 by l2dsr to a backend behind a router", NO_NEIGHBOR, SLOT, FAR, FAR_B,
+	    TO4_OF(FAR)),
+	ROW("tcp6 by l2dsr to a backend behind a router", NO_NEIGHBOR, SLOT, FAR, FAR_B,
+	    TO6_OF(FAR)),
 
 	/* Not ours: to the host, untouched. */
 	NOT_OURS("arp", NOT_IP, .payload = 46),

@@ -60,6 +60,14 @@ static const struct {
 	[WORLD_GRE6] = MODE("gre6", GRE, GRE6),
 	[WORLD_GUE4] = MODE("gue4", GUE, GUE4),
 	[WORLD_GUE6] = MODE("gue6", GUE, GUE6),
+	[WORLD_LINK4] = MODE("link4", L2DSR, LINK4),
+	[WORLD_LINK6] = MODE("link6", L2DSR, LINK6),
+	[WORLD_FAR] = {"far",
+		       {WORLD_FAR_VIP4, WORLD_FAR_VIP6},
+		       {TCP(80, 80)},
+		       .slots = 1,
+		       .not_in_file = true,
+		       .mode = PKT_MODE_L2DSR},
 #undef MODE
 #undef TCP
 #undef UDP
@@ -84,6 +92,9 @@ static const struct {
 	[WORLD_GRE6_B] = {"gre6b", "2001:db8:9::41", WORLD_GRE6},
 	[WORLD_GUE4_B] = {"gue4b", "10.0.4.2", WORLD_GUE4},
 	[WORLD_GUE6_B] = {"gue6b", "2001:db8:9::42", WORLD_GUE6},
+	[WORLD_LINK4_B] = {"link4b", "10.0.4.3", WORLD_LINK4},
+	[WORLD_LINK6_B] = {"link6b", "2001:db8:9::43", WORLD_LINK6},
+	[WORLD_FAR_B] = {"farb", "10.0.4.4", WORLD_FAR},
 	[WORLD_E1] = {"e1", "10.0.3.4", WORLD_NONE},
 };
 
@@ -122,38 +133,39 @@ const char world_yaml[] = "node:\n"
 	"    backends: [{name: " name "b, address: \"" address "\"}]\n"
 	POOL_OF_MODE("gre4", "10.0.4.1") POOL_OF_MODE("gre6", "2001:db8:9::41")
 		POOL_OF_MODE("gue4", "10.0.4.2") POOL_OF_MODE("gue6", "2001:db8:9::42")
+			POOL_OF_MODE("link4", "10.0.4.3") POOL_OF_MODE("link6", "2001:db8:9::43")
 #undef POOL_OF_MODE
-			"services:\n"
-			"  - name: one4\n"
-			"    vips: [198.51.100.10, \"2001:db8:10::10\"]\n"
-			"    listen: [tcp/80, tcp/8000, tcp/8099, udp/53]\n"
-			"    pool: one4\n"
-			"    forward: ipip\n"
-			"    tracking: always\n"
-			"  - name: one6\n"
-			"    vips: [198.51.100.20, \"2001:db8:10::20\"]\n"
-			"    listen: [tcp/80, udp/443]\n"
-			"    pool: one6\n"
-			"    forward: ipip\n"
-			"    tracking: always\n"
-			"  - name: loose\n"
-			"    vips: [198.51.100.10, \"2001:db8:10::10\"]\n"
-			"    listen: [tcp/9000]\n"
-			"    pool: loose\n"
-			"    forward: ipip\n"
-			"    tracking: none\n"
-			"  - name: many\n"
-			"    vips: [198.51.100.30, \"2001:db8:10::30\"]\n"
-			"    listen: [tcp/443, udp/443]\n"
-			"    pool: many\n"
-			"    forward: ipip\n"
-			"    tracking: always\n"
-			"  - name: empty\n"
-			"    vips: [198.51.100.40, \"2001:db8:10::40\"]\n"
-			"    listen: [tcp/80]\n"
-			"    pool: empty\n"
-			"    forward: ipip\n"
-			"    tracking: always\n"
+				"services:\n"
+				"  - name: one4\n"
+				"    vips: [198.51.100.10, \"2001:db8:10::10\"]\n"
+				"    listen: [tcp/80, tcp/8000, tcp/8099, udp/53]\n"
+				"    pool: one4\n"
+				"    forward: ipip\n"
+				"    tracking: always\n"
+				"  - name: one6\n"
+				"    vips: [198.51.100.20, \"2001:db8:10::20\"]\n"
+				"    listen: [tcp/80, udp/443]\n"
+				"    pool: one6\n"
+				"    forward: ipip\n"
+				"    tracking: always\n"
+				"  - name: loose\n"
+				"    vips: [198.51.100.10, \"2001:db8:10::10\"]\n"
+				"    listen: [tcp/9000]\n"
+				"    pool: loose\n"
+				"    forward: ipip\n"
+				"    tracking: none\n"
+				"  - name: many\n"
+				"    vips: [198.51.100.30, \"2001:db8:10::30\"]\n"
+				"    listen: [tcp/443, udp/443]\n"
+				"    pool: many\n"
+				"    forward: ipip\n"
+				"    tracking: always\n"
+				"  - name: empty\n"
+				"    vips: [198.51.100.40, \"2001:db8:10::40\"]\n"
+				"    listen: [tcp/80]\n"
+				"    pool: empty\n"
+				"    forward: ipip\n"
+				"    tracking: always\n"
 #define SERVICE_OF_MODE(name, mode, last)                              \
 	"  - name: " name "\n"                                         \
 	"    vips: [198.51.100." last ", \"2001:db8:10::" last "\"]\n" \
@@ -162,6 +174,8 @@ const char world_yaml[] = "node:\n"
 	"    forward: " mode "\n"
 	SERVICE_OF_MODE("gre4", "gre", "90") SERVICE_OF_MODE("gre6", "gre", "91")
 		SERVICE_OF_MODE("gue4", "gue", "92") SERVICE_OF_MODE("gue6", "gue", "93")
+			SERVICE_OF_MODE("link4", "l2dsr", "94")
+				SERVICE_OF_MODE("link6", "l2dsr", "95")
 #undef SERVICE_OF_MODE
 	;
 
@@ -231,6 +245,7 @@ static void fill_backend(struct dp_tables *tables, uint32_t index)
 	struct dp_nexthop hop = {
 		.ifindex = index == WORLD_AWAY1 ? WORLD_AWAY_IFINDEX : WORLD_IFINDEX,
 		.mtu = index == WORLD_SMALL1 ? WORLD_SMALL_MTU : WORLD_MTU,
+		.on_link = index != WORLD_FAR_B,
 	};
 
 	memcpy(hop.src_mac, WORLD_SRC_MAC, sizeof(hop.src_mac));

@@ -27,6 +27,9 @@ enum world_service {
 	WORLD_GRE6,
 	WORLD_GUE4,
 	WORLD_GUE6,
+	WORLD_LINK4, /* the same by l2dsr; the family is that of the backend's address */
+	WORLD_LINK6,
+	WORLD_FAR, /* tcp/80; l2dsr, but its backend is behind a router */
 	WORLD_SERVICES,
 };
 
@@ -46,6 +49,9 @@ enum world_backend {
 	WORLD_GRE6_B,
 	WORLD_GUE4_B,
 	WORLD_GUE6_B,
+	WORLD_LINK4_B,
+	WORLD_LINK6_B,
+	WORLD_FAR_B,
 	WORLD_E1, /* the backend that WORLD_EMPTY does not have: in the file it is down */
 	WORLD_BACKENDS,
 };
@@ -78,14 +84,20 @@ enum {
 #define WORLD_SMALL_VIP4 "198.51.100.80"
 #define WORLD_SMALL_VIP6 "2001:db8:10::80"
 
-#define WORLD_GRE4_VIP4 "198.51.100.90"
-#define WORLD_GRE4_VIP6 "2001:db8:10::90"
-#define WORLD_GRE6_VIP4 "198.51.100.91"
-#define WORLD_GRE6_VIP6 "2001:db8:10::91"
-#define WORLD_GUE4_VIP4 "198.51.100.92"
-#define WORLD_GUE4_VIP6 "2001:db8:10::92"
-#define WORLD_GUE6_VIP4 "198.51.100.93"
-#define WORLD_GUE6_VIP6 "2001:db8:10::93"
+#define WORLD_GRE4_VIP4  "198.51.100.90"
+#define WORLD_GRE4_VIP6  "2001:db8:10::90"
+#define WORLD_GRE6_VIP4  "198.51.100.91"
+#define WORLD_GRE6_VIP6  "2001:db8:10::91"
+#define WORLD_GUE4_VIP4  "198.51.100.92"
+#define WORLD_GUE4_VIP6  "2001:db8:10::92"
+#define WORLD_GUE6_VIP4  "198.51.100.93"
+#define WORLD_GUE6_VIP6  "2001:db8:10::93"
+#define WORLD_LINK4_VIP4 "198.51.100.94"
+#define WORLD_LINK4_VIP6 "2001:db8:10::94"
+#define WORLD_LINK6_VIP4 "198.51.100.95"
+#define WORLD_LINK6_VIP6 "2001:db8:10::95"
+#define WORLD_FAR_VIP4   "198.51.100.96"
+#define WORLD_FAR_VIP6   "2001:db8:10::96"
 
 #define WORLD_SRC_MAC "\x02\x00\x00\x00\x00\x01"
 #define WORLD_DST_MAC "\x02\x00\x00\x00\x00\x02"

@@ -77,6 +77,8 @@ static const char *const whole_rows[] = {
 	"udp6 by gre over ipv6",
 	"tcp6 by gue over ipv4",
 	"udp4 by gue over ipv6",
+	"tcp4 by l2dsr",
+	"udp6 by l2dsr to an ipv6 backend",
 	"icmp4 echo",
 	"icmp6 echo",
 	"tcp6 behind hop-by-hop options",

@@ -161,6 +161,7 @@ static const char *forward_name(const struct trace_names *names, const struct ab
 		[PKT_MODE_IPIP] = "ipip",
 		[PKT_MODE_GRE] = "gre",
 		[PKT_MODE_GUE] = "gue",
+		[PKT_MODE_L2DSR] = "l2dsr",
 	};
 
 	return modes[names->tables->services[trace->service].mode % PKT_MODES];

@@ -203,7 +203,7 @@ static void write_flag(struct balancer *balancer, size_t at, size_t member, uint
 	if (backend->flags & ABI_BACKEND_KEEP &&
 	    pool_member_admin(pool->pool, member) == POOL_MAINT)
 		backend->generation++;
-	wanted |= backend->flags & ABI_BACKEND_NEIGH;
+	wanted |= backend->flags & (ABI_BACKEND_NEIGH | ABI_BACKEND_LINK);
 	if (backend->flags != wanted)
 		__atomic_store_n(&backend->flags, wanted, __ATOMIC_RELEASE);
 }
@@ -223,6 +223,7 @@ static const uint8_t modes[] = {
 	[CONF_FORWARD_IPIP] = PKT_MODE_IPIP,
 	[CONF_FORWARD_GRE] = PKT_MODE_GRE,
 	[CONF_FORWARD_GUE] = PKT_MODE_GUE,
+	[CONF_FORWARD_L2DSR] = PKT_MODE_L2DSR,
 };
 
 static void write_services(struct balancer *balancer)
