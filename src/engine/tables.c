@@ -188,7 +188,7 @@ void dp_tables_set_nexthop(struct abi_backend *backend, const struct dp_nexthop 
 	}
 	if (!hop->on_link)
 		found = ABI_BACKEND_NEIGH;
-	/* A router's MAC address never stands where the flag still says that it is the backend's. */
+	/* A router's MAC address never stands where the flag says that it is the backend's. */
 	if (!hop->on_link)
 		__atomic_and_fetch(&backend->flags, ~(uint32_t)ABI_BACKEND_LINK, __ATOMIC_SEQ_CST);
 	memcpy(&first, hop->dst_mac, 6);

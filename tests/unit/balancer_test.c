@@ -304,7 +304,7 @@ static void test_forward(void **state)
 			 PKT_MODE_L2DSR);
 }
 
-/* Whether a next hop is the backend itself is told by every change, and outlives those of health. */
+/* Whether a next hop is the backend itself each change says, and changes of health keep. */
 static void test_link(void **state)
 {
 	struct dp_nexthop hop = {.ifindex = 3, .mtu = 1500, .on_link = true};

@@ -67,8 +67,8 @@ static json_t *report_backend(const struct app_backend *backend)
 		pool_member_usable(pool, backend->member), "slots", (int)slots, "share",
 		100.0 * slots / pool_table_size(pool), "packets", (json_int_t)count.packets,
 		"bytes", (json_int_t)count.bytes, "check", report_check(backend), "next_hop",
-		nexthop->resolved, "on_link",
-		nexthop->resolved && nexthop->on_link, "next_hop_why", nexthop->resolved ? "" : nexthop->why);
+		nexthop->resolved, "on_link", nexthop->resolved && nexthop->on_link, "next_hop_why",
+		nexthop->resolved ? "" : nexthop->why);
 }
 
 static json_t *report_pools(const struct app *app)
