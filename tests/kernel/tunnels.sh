@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # Weir's tunnels against the kernel's own: what `weir run` wraps is taken in by ipip, sit and
-# ip6tnl devices, by gre and ip6gre ones, and by fou's GUE before the former; and what such devices send is taken in by `weir agent`. Runs in the guest.
+# ip6tnl devices, by gre and ip6gre ones, and by fou's GUE before the former; and what such devices
+# send (but GUE, whose variant 1 Linux takes in and never sends) is taken in by `weir agent`. Runs in
+# the guest.
 #
 #     client ---- router ---- lb: weir run, or the kernel's tunnels
 #                       \---- b1: the kernel's tunnels
@@ -113,6 +115,9 @@ answers() { [ "$(request "$1")" = "$2" ]; }
 # received NAMESPACE DEVICE
 received() { in_ns "$1" sed -n "s/^ *$2: *[0-9]* *\([0-9]*\) .*/\1/p" /proc/net/dev; }
 
+# sent NAMESPACE DEVICE
+sent() { in_ns "$1" ip -s -j link show "$2" | sed 's/.*"tx":{[^}]*"packets":\([0-9]*\).*/\1/'; }
+
 # --- weir run to the kernel's devices ---
 
 receiving_devices() {
@@ -200,13 +205,24 @@ sending_devices() {
 		remote 2001:db8:4::11 encaplimit none
 	in_ns lb ip link add out66 type ip6tnl mode ip6ip6 local 2001:db8:2::66 \
 		remote 2001:db8:4::11
-	for device in out44 out46 out66 out64; do
+	in_ns lb ip link add outg4 type gre local 192.0.2.11 remote 10.0.2.11
+	in_ns lb ip link add outg6 type ip6gre local 2001:db8:2::11 remote 2001:db8:4::11 \
+		encaplimit none
+	for device in out44 out46 out66 out64 outg4 outg6; do
 		in_ns lb ip link set $device up
 	done
 	in_ns lb ip route add $IN44 dev out44
 	in_ns lb ip route add $IN46 dev out46
 	in_ns lb ip route add $IN66 dev out66
 	in_ns lb ip route add $IN64 dev out64
+}
+
+# send_by OVER4 OVER6: from now on, by the outer family.
+send_by() {
+	in_ns lb ip route replace $IN44 dev "$1"
+	in_ns lb ip route replace $IN46 dev "$2"
+	in_ns lb ip route replace $IN66 dev "$2"
+	in_ns lb ip route replace $IN64 dev "$1"
 }
 
 agent_config() {
@@ -229,6 +245,14 @@ test_agent() {
 	check "weir agent: 4in6 from an ip6tnl device" wait_for 5 answers $IN46 b2
 	check "weir agent: 6in6 from an ip6tnl device, with its limit" wait_for 5 answers $IN66 b2
 	check "weir agent: 6in4 from a sit device" wait_for 5 answers $IN64 b2
+	send_by outg4 outg6
+	check "weir agent: 4 in 4 from a gre device" wait_for 5 answers $IN44 b2
+	check "weir agent: 4 in 6 from an ip6gre device" wait_for 5 answers $IN46 b2
+	check "weir agent: 6 in 6 from an ip6gre device" wait_for 5 answers $IN66 b2
+	check "weir agent: 6 in 4 from a gre device" wait_for 5 answers $IN64 b2
+	for device in outg4 outg6; do
+		check "$device sent them" [ "$(sent lb $device)" -ge 8 ]
+	done
 	kill $daemon
 	check "weir agent ends with status 0" wait $daemon
 	check "and its VIPs are gone" no_vip b2
