@@ -3,8 +3,8 @@
 #
 # Weir's tunnels against the kernel's own: what `weir run` wraps is taken in by ipip, sit and
 # ip6tnl devices, by gre and ip6gre ones, and by fou's GUE before the former; and what such devices
-# send (but GUE, whose variant 1 Linux takes in and never sends) is taken in by `weir agent`. Runs in
-# the guest.
+# send (but GUE, whose variant 1 Linux takes in and never sends) is taken in by `weir agent`. Runs
+# in the guest.
 #
 #     client ---- router ---- lb: weir run, or the kernel's tunnels
 #                       \---- b1: the kernel's tunnels
