@@ -327,6 +327,18 @@ static uint64_t total_weight(const struct conf_pool *pool)
 	return total;
 }
 
+const char *conf_forward_name(enum conf_forward forward)
+{
+	static const char *const names[] = {
+		[CONF_FORWARD_IPIP] = "ipip",
+		[CONF_FORWARD_GRE] = "gre",
+		[CONF_FORWARD_GUE] = "gue",
+		[CONF_FORWARD_L2DSR] = "l2dsr",
+	};
+
+	return names[forward];
+}
+
 void conf_warnings(const struct conf *conf, struct err_list *ret)
 {
 	enum { SLOTS_EACH = 10 }; /* below it a share is off by a tenth */

@@ -44,7 +44,7 @@ enum conf_state { CONF_STATE_ACTIVE, CONF_STATE_DRAIN, CONF_STATE_MAINT };
 enum conf_check_type { CONF_CHECK_TCP, CONF_CHECK_NONE };
 enum conf_on_down { CONF_ON_DOWN_KEEP, CONF_ON_DOWN_RESET };
 enum conf_tracking { CONF_TRACKING_ALWAYS, CONF_TRACKING_NONE };
-enum conf_forward { CONF_FORWARD_IPIP };
+enum conf_forward { CONF_FORWARD_IPIP, CONF_FORWARD_GRE, CONF_FORWARD_GUE, CONF_FORWARD_L2DSR };
 enum conf_oversize { CONF_OVERSIZE_ICMP, CONF_OVERSIZE_DROP };
 
 struct conf_flows {
@@ -162,6 +162,9 @@ void conf_agent_free(struct conf_agent *agent);
 /* "tcp/80", into CONF_LISTEN_TEXT_MAX bytes; returns `text`. */
 enum { CONF_LISTEN_TEXT_MAX = 16 };
 const char *conf_listen_format(const struct conf_listen *listen, char *text);
+
+/* As it is written in the file: "gre". */
+const char *conf_forward_name(enum conf_forward forward);
 
 /* What is right but can hardly be meant (a pool that no service uses), with places, sorted. */
 void conf_warnings(const struct conf *conf, struct err_list *ret);

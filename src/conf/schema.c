@@ -282,7 +282,8 @@ static const struct conf_key keys[] = {
 	 .min = 1,
 	 .max = UINT16_MAX,
 	 .absent = "the VIP's",
-	 .help = "the port that it serves; ipip cannot change ports, so there it is the VIP's"},
+	 .help = "the port that it serves; ipip, gre, gue and l2dsr cannot change ports, so there "
+		 "it is the VIP's"},
 	{.path = "pools[].backends[].weight",
 	 .type = CONF_TYPE_NUMBER,
 	 AT(conf_backend, weight),
@@ -337,10 +338,11 @@ static const struct conf_key keys[] = {
 	 .type = CONF_TYPE_CHOICE,
 	 AT(conf_service, forward),
 	 .choices = "ipip|gre|gue|geneve|ipopt|l2dsr|nat|fullnat|hybrid|proxy",
-	 .works = "ipip",
+	 .works = "ipip|gre|gue|l2dsr",
 	 .fallback = "ipip",
-	 .help = "how packets reach the backend; ipip: in an IP tunnel, answers go straight to the "
-		 "client"},
+	 .help = "how packets reach the backend, whose answers go straight to the client; ipip: in "
+		 "an IP tunnel; gre: in a GRE tunnel; gue: in UDP to port 6080 (GUE, variant 1); "
+		 "l2dsr: in no tunnel, to a backend on the same link by its MAC address"},
 	{.path = "services[].second_chance",
 	 .type = CONF_TYPE_BOOL,
 	 .choices = "true|false",

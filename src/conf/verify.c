@@ -301,10 +301,10 @@ static void check_ports(struct reader *reader, const struct conf_service *servic
 				continue;
 			reader_error(reader, reader_place(reader, &backend->port, backend->place),
 				     "backend \"%s\" has port %u but service \"%s\" listens on %u: "
-				     "ipip cannot change ports, expected the same port or none",
+				     "%s cannot change ports, expected the same port or none",
 				     backend->name ? backend->name : "?", backend->port,
-				     service->name ? service->name : "?",
-				     service->listens[j].first);
+				     service->name ? service->name : "?", service->listens[j].first,
+				     conf_forward_name(service->forward));
 			break;
 		}
 	}

@@ -92,7 +92,8 @@ struct abi_service {
 	__u64 identity;      /* of the service's name: how a restarted daemon knows it again */
 	__u64 pool_identity; /* of the pool whose slots these are */
 	__u32 flags;
-	__u32 pad;
+	__u8 mode; /* enum pkt_mode (pkt/mode.h) */
+	__u8 pad[3];
 };
 _Static_assert(sizeof(struct abi_service) == 32, "two abi_service to a cache line");
 
@@ -138,6 +139,7 @@ enum abi_backend_flags {
 	ABI_BACKEND_UP = 1 << 0,    /* new flows may come: healthy and active */
 	ABI_BACKEND_KEEP = 1 << 1,  /* flows that are there may go on */
 	ABI_BACKEND_NEIGH = 1 << 2, /* ifindex and MAC addresses are known */
+	ABI_BACKEND_LINK = 1 << 3,  /* and the MAC address is the backend's own, no router's */
 };
 
 struct abi_backend {

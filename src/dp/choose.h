@@ -172,6 +172,7 @@ PKT_INLINE struct abi_service *choose_slot(struct pkt *pkt)
 	size = (__u32)(table >> 32);
 	if (!size)
 		return 0;
+	pkt->mode = service->mode;
 	pkt->hash = pkt_hash_tuple(&pkt->src, &pkt->dst, pkt->sport, pkt->dport, pkt->proto,
 				   env_node()->slot_seed);
 	pkt->table_first = (__u32)table;

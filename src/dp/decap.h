@@ -2,8 +2,7 @@
 /*
  * The agent's decision about a frame that comes in: take the tunnel off what a balancer sent for
  * a VIP, keep silent about VIPs, and leave all else to the host. One text for the XDP program and
- * for native tests. The tunnels are IP in IP: 4in4 (RFC 2003), 6in4 (RFC 4213), 4in6 and 6in6
- * (RFC 2473), the latter also with the tunnel encapsulation limit that Linux adds.
+ * for native tests. Which tunnels these are is in dp/tunnel.h.
  *
  * The includer supplies, before it includes this:
  *   int env_vip(const struct pkt_addr *)       the IP version of the VIP, of the balancers'
@@ -18,21 +17,14 @@
 #pragma once
 
 #include "dp/silence.h"
+#include "dp/tunnel.h"
 #include "pkt/csum.h"
 #include "pkt/parse.h"
 
 enum {
-	DECAP_TUNNEL_LIMIT = 4, /* the option's type; RFC 2473, section 4.1.1 */
-	DECAP_CE = 3,           /* of the two ECN bits: congestion experienced; RFC 3168 */
+	DECAP_CE = 3, /* of the two ECN bits: congestion experienced; RFC 3168 */
 	DECAP_ECT1 = 1,
 	DECAP_ECT0 = 2,
-};
-
-/* A destination options header of 8 bytes whose first option is the tunnel encapsulation limit. */
-struct decap_limit {
-	__u8 next, length;
-	__u8 type, type_length, limit;
-	__u8 padding[3];
 };
 
 struct decap_inner {
@@ -41,41 +33,7 @@ struct decap_inner {
 	__u32 length; /* with the header */
 };
 
-PKT_INLINE int decap_is_tunnel(__u8 proto)
-{
-	return proto == IPPROTO_IPIP || proto == IPPROTO_IPV6;
-}
-
-/* A fragment cannot be taken apart; the host may put it together. */
-PKT_INLINE int decap_fragment(const struct pkt_ctx *ctx, const struct pkt *pkt)
-{
-	struct pkt_cursor cursor = pkt_cursor(ctx, pkt->l4);
-	__u8 proto = pkt->proto, *next;
-
-	if (pkt->version == 6) {
-		next = pkt_take(&cursor, __u8);
-		if (!next)
-			return AGENT_MALFORMED;
-		proto = *next;
-	}
-	return decap_is_tunnel(proto) ? AGENT_FRAGMENT : AGENT_NOT_TUNNEL;
-}
-
-/* Steps over the limit if it is there, and a tunnel's packet after it. */
-PKT_INLINE void decap_skip_limit(const struct pkt_ctx *ctx, struct pkt *pkt)
-{
-	struct pkt_cursor cursor = pkt_cursor(ctx, pkt->l4);
-	struct decap_limit *limit = pkt_take(&cursor, struct decap_limit);
-
-	if (!limit || limit->length || limit->type != DECAP_TUNNEL_LIMIT ||
-	    limit->type_length != 1 || !decap_is_tunnel(limit->next) ||
-	    pkt->length < sizeof(pkt_ip6) + sizeof(*limit))
-		return;
-	pkt->proto = limit->next;
-	pkt->l4 += sizeof(*limit);
-}
-
-/* Ends with pkt->proto the tunnel's and pkt->l4 where the inner packet begins, or a verdict. */
+/* Ends with pkt->proto as of IP in IP and pkt->l4 where the inner packet begins, or a verdict. */
 PKT_STAGE int decap_outer(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	enum pkt_parsed parsed;
@@ -89,12 +47,16 @@ PKT_STAGE int decap_outer(struct pkt_ctx *ctx, struct pkt *pkt)
 	if (parsed != PKT_PARSED)
 		return AGENT_MALFORMED;
 	if (pkt->fragment)
-		return decap_fragment(ctx, pkt);
+		return tunnel_fragment(ctx, pkt);
 	if (pkt->version == 6 && pkt->proto == IPPROTO_ICMPV6)
 		return silence_solicitation(ctx, pkt) ? AGENT_SILENCED : AGENT_NOT_TUNNEL;
 	if (pkt->version == 6 && pkt->proto == IPPROTO_DSTOPTS)
-		decap_skip_limit(ctx, pkt);
-	return decap_is_tunnel(pkt->proto) ? PKT_ON : AGENT_NOT_TUNNEL;
+		tunnel_skip_limit(ctx, pkt);
+	if (pkt->proto == IPPROTO_GRE)
+		return tunnel_gre(ctx, pkt);
+	if (pkt->proto == IPPROTO_UDP)
+		return tunnel_gue(ctx, pkt);
+	return tunnel_is_ip(pkt->proto) ? PKT_ON : AGENT_NOT_TUNNEL;
 }
 
 /* Whether there is a header of the right version to read. */

@@ -17,15 +17,36 @@ PKT_INLINE __be32 wrap_vary(__be32 fixed, __be32 vary, const struct pkt *pkt)
 	return fixed | ((__be32)pkt->hash & vary);
 }
 
-PKT_INLINE int wrap_ipip4(struct pkt_ctx *ctx, const struct pkt *pkt,
-			  const struct abi_backend *backend)
+/* What stands between the outer header and the packet. `mode` is a constant, here as below. */
+PKT_INLINE int wrap_shim(struct pkt_cursor *cursor, const struct pkt *pkt, __u8 mode)
+{
+	pkt_gre *gre;
+	pkt_udp *udp;
+
+	if (mode == PKT_MODE_GRE) {
+		gre = pkt_take(cursor, pkt_gre);
+		if (!gre)
+			return VERDICT_NO_HEADROOM;
+		pkt_gre_write(gre, pkt);
+	} else if (mode == PKT_MODE_GUE) {
+		udp = pkt_take(cursor, pkt_udp);
+		if (!udp)
+			return VERDICT_NO_HEADROOM;
+		pkt_gue_write(udp, pkt);
+	}
+	return PKT_ON;
+}
+
+PKT_INLINE int wrap_in4(struct pkt_ctx *ctx, const struct pkt *pkt,
+			const struct abi_backend *backend, __u8 mode)
 {
 	const struct abi_node *node = env_node();
+	__be32 vary = mode == PKT_MODE_GUE ? 0 : node->source4_vary;
 	struct pkt_cursor cursor;
 	pkt_ip4 *outer;
 	pkt_eth *eth;
 
-	if (pkt_adjust_head(ctx, -(int)sizeof(*outer)))
+	if (pkt_adjust_head(ctx, -(int)pkt_mode_overhead(mode, 1)))
 		return VERDICT_NO_HEADROOM;
 	cursor = pkt_cursor(ctx, 0);
 	eth = pkt_take(&cursor, pkt_eth);
@@ -34,39 +55,87 @@ PKT_INLINE int wrap_ipip4(struct pkt_ctx *ctx, const struct pkt *pkt,
 		return VERDICT_NO_HEADROOM;
 	pkt_copy(eth, backend->dst_mac, 2 * ETH_ALEN);
 	eth->h_proto = PKT_BE16(ETH_P_IP);
-	pkt_encap4_write(outer, pkt, wrap_vary(node->source4.word[3], node->source4_vary, pkt),
+	pkt_encap4_write(outer, pkt, mode, wrap_vary(node->source4.word[3], vary, pkt),
 			 backend->addr.word[3], backend->outer_sum);
-	return PKT_ON;
+	return wrap_shim(&cursor, pkt, mode);
 }
 
-PKT_INLINE int wrap_ipip6(struct pkt_ctx *ctx, const struct pkt *pkt,
-			  const struct abi_backend *backend)
+PKT_INLINE int wrap_in6(struct pkt_ctx *ctx, const struct pkt *pkt,
+			const struct abi_backend *backend, __u8 mode)
 {
+	__be32 vary = mode == PKT_MODE_GUE ? 0 : env_node()->source6_vary;
 	struct pkt_addr source = env_node()->source6;
 	struct pkt_cursor cursor;
 	pkt_ip6 *outer;
 	pkt_eth *eth;
 
-	if (pkt_adjust_head(ctx, -(int)sizeof(*outer)))
+	if (pkt_adjust_head(ctx, -(int)pkt_mode_overhead(mode, 0)))
 		return VERDICT_NO_HEADROOM;
 	cursor = pkt_cursor(ctx, 0);
 	eth = pkt_take(&cursor, pkt_eth);
 	outer = pkt_take(&cursor, pkt_ip6);
 	if (!eth || !outer)
 		return VERDICT_NO_HEADROOM;
-	source.word[3] = wrap_vary(source.word[3], env_node()->source6_vary, pkt);
+	source.word[3] = wrap_vary(source.word[3], vary, pkt);
 	pkt_copy(eth, backend->dst_mac, 2 * ETH_ALEN);
 	eth->h_proto = PKT_BE16(ETH_P_IPV6);
-	pkt_encap6_write(outer, pkt, &source, &backend->addr);
+	pkt_encap6_write(outer, pkt, mode, &source, &backend->addr);
+	return wrap_shim(&cursor, pkt, mode);
+}
+
+PKT_INLINE int wrap_in(struct pkt_ctx *ctx, const struct pkt *pkt,
+		       const struct abi_backend *backend, __u8 mode)
+{
+	return pkt_addr_is4(&backend->addr) ? wrap_in4(ctx, pkt, backend, mode)
+					    : wrap_in6(ctx, pkt, backend, mode);
+}
+
+/* A mode's own stage, so that the usual one, IP in IP, does not meet its code. */
+PKT_STAGE int wrap_gre(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct abi_backend *backend = pkt ? env_backend(pkt->backend) : 0;
+
+	return backend ? wrap_in(ctx, pkt, backend, PKT_MODE_GRE) : VERDICT_EMPTY;
+}
+
+PKT_STAGE int wrap_gue(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct abi_backend *backend = pkt ? env_backend(pkt->backend) : 0;
+
+	return backend ? wrap_in(ctx, pkt, backend, PKT_MODE_GUE) : VERDICT_EMPTY;
+}
+
+/* A router would send the packet, whose destination is still the VIP, straight back to us. */
+PKT_STAGE int wrap_l2dsr(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct abi_backend *backend = pkt ? env_backend(pkt->backend) : 0;
+	struct pkt_cursor cursor = pkt_cursor(ctx, 0);
+	pkt_eth *eth = pkt_take(&cursor, pkt_eth);
+
+	if (!backend || !eth)
+		return VERDICT_EMPTY;
+	if (!(backend->flags & ABI_BACKEND_LINK))
+		return VERDICT_NO_NEIGHBOR;
+	pkt_copy(eth, backend->dst_mac, 2 * ETH_ALEN);
 	return PKT_ON;
+}
+
+PKT_INLINE int wrap_by_mode(struct pkt_ctx *ctx, struct pkt *pkt, const struct abi_backend *backend)
+{
+	switch (pkt->mode) {
+	case PKT_MODE_GRE: return wrap_gre(ctx, pkt);
+	case PKT_MODE_GUE: return wrap_gue(ctx, pkt);
+	case PKT_MODE_L2DSR: return wrap_l2dsr(ctx, pkt);
+	default: return wrap_in(ctx, pkt, backend, PKT_MODE_IPIP);
+	}
 }
 
 /* Wraps the packet for the chosen backend. Always a verdict. */
 PKT_STAGE int wrap(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct abi_backend *backend;
-	int outer4, wrapped;
 	__u32 length;
+	int wrapped;
 
 	if (!pkt)
 		return VERDICT_EMPTY;
@@ -77,11 +146,10 @@ PKT_STAGE int wrap(struct pkt_ctx *ctx, struct pkt *pkt)
 	}
 	if (!(backend->flags & ABI_BACKEND_NEIGH))
 		return VERDICT_NO_NEIGHBOR;
-	outer4 = pkt_addr_is4(&backend->addr);
-	length = pkt->length + (outer4 ? sizeof(pkt_ip4) : sizeof(pkt_ip6));
+	length = pkt->length + pkt_mode_overhead(pkt->mode, pkt_addr_is4(&backend->addr));
 	if (length > backend->mtu)
 		return reply_too_big(ctx, pkt, backend->mtu - (int)(length - pkt->length));
-	wrapped = outer4 ? wrap_ipip4(ctx, pkt, backend) : wrap_ipip6(ctx, pkt, backend);
+	wrapped = wrap_by_mode(ctx, pkt, backend);
 	if (wrapped != PKT_ON)
 		return wrapped;
 	return backend->ifindex == ctx->ingress_ifindex ? VERDICT_FORWARDED : VERDICT_REDIRECTED;

@@ -18,6 +18,7 @@
 #include "bpf/percpu.h"
 #include "bpf/pins.h"
 #include "engine/dp.h"
+#include "pkt/mode.h"
 
 enum {
 	RUN_LENGTH_MIN = 14,
@@ -39,9 +40,9 @@ uint32_t agent_dp_overhead(const struct prefix *balancers, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (!addr_is4(&balancers[i].addr))
-			return sizeof(struct ipv6hdr);
+			return pkt_mode_overhead(PKT_MODE_GUE, 0);
 	}
-	return sizeof(struct iphdr);
+	return pkt_mode_overhead(PKT_MODE_GUE, 1);
 }
 
 static uint16_t mss_of(uint32_t path_mtu, uint32_t headers)

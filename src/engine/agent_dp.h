@@ -29,7 +29,7 @@ struct agent_dp_options {
 	struct agent_limits limits;
 };
 
-/* Bytes that a tunnel from these balancers adds at most. */
+/* Bytes that a tunnel from these balancers adds at most, by whichever mode they forward. */
 uint32_t agent_dp_overhead(const struct prefix *balancers, size_t count);
 /* The MSS of segments that fit `path_mtu` together with the overhead. */
 struct agent_limits agent_dp_limits(uint32_t path_mtu, uint32_t overhead);

@@ -179,17 +179,23 @@ void dp_tables_set_tunnel(struct abi_backend *backend, const struct addr *addr)
 
 void dp_tables_set_nexthop(struct abi_backend *backend, const struct dp_nexthop *hop)
 {
+	uint32_t found = ABI_BACKEND_NEIGH | ABI_BACKEND_LINK;
 	uint64_t first;
 
 	if (!hop) {
-		__atomic_and_fetch(&backend->flags, ~(uint32_t)ABI_BACKEND_NEIGH, __ATOMIC_RELEASE);
+		__atomic_and_fetch(&backend->flags, ~found, __ATOMIC_RELEASE);
 		return;
 	}
+	if (!hop->on_link)
+		found = ABI_BACKEND_NEIGH;
+	/* A router's MAC address never stands where the flag says that it is the backend's. */
+	if (!hop->on_link)
+		__atomic_and_fetch(&backend->flags, ~(uint32_t)ABI_BACKEND_LINK, __ATOMIC_SEQ_CST);
 	memcpy(&first, hop->dst_mac, 6);
 	memcpy((uint8_t *)&first + 6, hop->src_mac, 2);
 	memcpy(backend->src_mac + 2, hop->src_mac + 2, 4);
 	store((uint64_t *)(void *)backend->dst_mac, first);
 	backend->ifindex = hop->ifindex;
 	backend->mtu = (uint16_t)(hop->mtu > UINT16_MAX ? UINT16_MAX : hop->mtu);
-	__atomic_or_fetch(&backend->flags, ABI_BACKEND_NEIGH, __ATOMIC_RELEASE);
+	__atomic_or_fetch(&backend->flags, found, __ATOMIC_RELEASE);
 }

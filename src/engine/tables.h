@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -57,6 +58,7 @@ struct dp_nexthop {
 	uint32_t mtu; /* of the outer packet */
 	uint8_t src_mac[6];
 	uint8_t dst_mac[6];
+	bool on_link; /* dst_mac is the backend's own */
 };
 
 /*

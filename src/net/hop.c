@@ -93,6 +93,7 @@ enum hop_missing hop_compose(const struct hop_facts *facts, struct nexthop *ret)
 		return HOP_ROUTE;
 	ret->ifindex = facts->route.ifindex;
 	ret->source = facts->route.source;
+	ret->on_link = addr_is_none(&facts->route.gateway);
 	if (!check_link(facts, ret))
 		return HOP_LINK;
 	ret->mtu = facts->link->mtu;
@@ -118,8 +119,8 @@ bool hop_may_stay(const struct rtnl_link *link)
 
 bool hop_same(const struct nexthop *a, const struct nexthop *b)
 {
-	return a->resolved == b->resolved && a->ifindex == b->ifindex && a->mtu == b->mtu &&
-	       memcmp(a->src_mac, b->src_mac, sizeof(a->src_mac)) == 0 &&
+	return a->resolved == b->resolved && a->on_link == b->on_link && a->ifindex == b->ifindex &&
+	       a->mtu == b->mtu && memcmp(a->src_mac, b->src_mac, sizeof(a->src_mac)) == 0 &&
 	       memcmp(a->dst_mac, b->dst_mac, sizeof(a->dst_mac)) == 0 &&
 	       addr_equal(&a->source, &b->source) && strcmp(a->why, b->why) == 0;
 }

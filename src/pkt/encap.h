@@ -1,18 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The outer headers of IP in IP: 4in4 (RFC 2003), 6in4 (RFC 4213), 4in6 and 6in6 (RFC 2473). The
- * inner packet is not touched. ToS and traffic class are copied out (RFC 6040, normal mode); an
- * IPv4 outer header has DF set and id 0 (an atomic datagram, RFC 6864), so the path never
- * fragments what the backend would have to put together.
+ * The outer headers of all tunnels. Directly around the inner packet they are IP in IP: 4in4
+ * (RFC 2003), 6in4 (RFC 4213), 4in6 and 6in6 (RFC 2473); in other modes GRE's header or UDP's
+ * stands between them (mode.h). The inner packet is not touched. ToS and traffic class are copied
+ * out (RFC 6040, normal mode); an IPv4 outer header has DF set and id 0 (an atomic datagram, RFC
+ * 6864), so the path never fragments what the backend would have to put together.
  */
 #pragma once
 
 #include <linux/in.h>
 
 #include "pkt/csum.h"
+#include "pkt/mode.h"
 #include "pkt/parse.h"
 
-enum { PKT_ENCAP_TTL = 64 };
+enum {
+	PKT_ENCAP_TTL = 64,
+	PKT_GUE_PORT = 6080,
+	PKT_GUE_SOURCE = 49152,      /* the first of the ports that the flow chooses from */
+	PKT_GUE_SOURCE_MASK = 16383, /* and how many, less one */
+};
+
+struct pkt_gre_header {
+	__be16 flags; /* 0, the version included */
+	__be16 proto; /* an Ethernet type */
+};
+
+typedef struct pkt_gre_header pkt_gre PKT_LOOSE;
+
+_Static_assert(sizeof(pkt_ip4) == PKT_MODE_IP4, "an IPv4 header without options");
+_Static_assert(sizeof(pkt_ip6) == PKT_MODE_IP6, "an IPv6 header");
+_Static_assert(sizeof(pkt_gre) == PKT_MODE_GRE_SHIM, "GRE's header");
+_Static_assert(sizeof(pkt_udp) == PKT_MODE_UDP_SHIM, "UDP's header");
 
 /* The sum of those words of the outer IPv4 header that are the same for every packet to `dst`. */
 PKT_INLINE __u16 pkt_encap4_constant(__be32 dst)
@@ -22,18 +41,22 @@ PKT_INLINE __u16 pkt_encap4_constant(__be32 dst)
 	return pkt_csum_fold(sum + pkt_csum_word(dst));
 }
 
-/* The protocol number of a packet inside a packet. */
-PKT_INLINE __u8 pkt_encap_proto(__u8 inner_version)
+/* The outer header's protocol number. */
+PKT_INLINE __u8 pkt_encap_proto(__u8 mode, __u8 inner_version)
 {
-	return inner_version == 4 ? IPPROTO_IPIP : IPPROTO_IPV6;
+	switch (mode) {
+	case PKT_MODE_GRE: return IPPROTO_GRE;
+	case PKT_MODE_GUE: return IPPROTO_UDP;
+	default: return inner_version == 4 ? IPPROTO_IPIP : IPPROTO_IPV6;
+	}
 }
 
 /* Around a packet as parsed; `constant` is pkt_encap4_constant of dst. */
-PKT_INLINE void pkt_encap4_write(pkt_ip4 *outer, const struct pkt *inner, __be32 src, __be32 dst,
-				 __u16 constant)
+PKT_INLINE void pkt_encap4_write(pkt_ip4 *outer, const struct pkt *inner, __u8 mode, __be32 src,
+				 __be32 dst, __u16 constant)
 {
-	__be16 length = PKT_BE16(inner->length + sizeof(*outer));
-	__u8 proto = pkt_encap_proto(inner->version);
+	__be16 length = PKT_BE16(inner->length + pkt_mode_overhead(mode, 1));
+	__u8 proto = pkt_encap_proto(mode, inner->version);
 	__u32 sum = constant + PKT_BE16(inner->tos) + length + PKT_BE16(proto);
 
 	outer->version = 4;
@@ -50,15 +73,29 @@ PKT_INLINE void pkt_encap4_write(pkt_ip4 *outer, const struct pkt *inner, __be32
 }
 
 /* The flow label is the low 20 bits of the flow's hash (RFC 6438). */
-PKT_INLINE void pkt_encap6_write(pkt_ip6 *outer, const struct pkt *inner,
+PKT_INLINE void pkt_encap6_write(pkt_ip6 *outer, const struct pkt *inner, __u8 mode,
 				 const struct pkt_addr *src, const struct pkt_addr *dst)
 {
 	__be32 first = PKT_BE32(6U << 28 | (__u32)inner->tos << 20 | (inner->hash & 0xfffff));
 
 	pkt_copy(outer, &first, sizeof(first));
-	outer->payload_len = PKT_BE16(inner->length);
-	outer->nexthdr = pkt_encap_proto(inner->version);
+	outer->payload_len = PKT_BE16(inner->length + pkt_mode_shim(mode));
+	outer->nexthdr = pkt_encap_proto(mode, inner->version);
 	outer->hop_limit = PKT_ENCAP_TTL;
 	pkt_copy(&outer->saddr, src->word, sizeof(*src));
 	pkt_copy(&outer->daddr, dst->word, sizeof(*dst));
+}
+
+PKT_INLINE void pkt_gre_write(pkt_gre *gre, const struct pkt *inner)
+{
+	gre->flags = 0;
+	gre->proto = inner->version == 4 ? PKT_BE16(ETH_P_IP) : PKT_BE16(ETH_P_IPV6);
+}
+
+PKT_INLINE void pkt_gue_write(pkt_udp *udp, const struct pkt *inner)
+{
+	udp->source = PKT_BE16(PKT_GUE_SOURCE + ((__u32)inner->hash & PKT_GUE_SOURCE_MASK));
+	udp->dest = PKT_BE16(PKT_GUE_PORT);
+	udp->len = PKT_BE16(inner->length + sizeof(*udp));
+	udp->check = 0;
 }

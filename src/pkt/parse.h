@@ -20,16 +20,16 @@ struct pkt {
 	struct pkt_addr dst;
 	__be16 sport;
 	__be16 dport;
-	__u8 proto;     /* IPPROTO_*: of IPv6 the first next header */
-	__u8 version;   /* 4 or 6 */
-	__u8 tos;       /* ToS or traffic class */
-	__u8 tcp_flags; /* pkt_tcp_flags */
-	__u16 length;   /* of the IP packet with its header */
-	__u16 l4;       /* where the transport header begins, from the frame's start */
-	__u8 fragment;  /* a piece of a datagram, the first one included */
-	__u8 why;       /* enum why */
-	__u8 quoted;    /* an ICMP error: addresses, ports and protocol are the quoted flow's */
-	__u8 pad;
+	__u8 proto;         /* IPPROTO_*: of IPv6 the first next header */
+	__u8 version;       /* 4 or 6 */
+	__u8 tos;           /* ToS or traffic class */
+	__u8 tcp_flags;     /* pkt_tcp_flags */
+	__u16 length;       /* of the IP packet with its header */
+	__u16 l4;           /* where the transport header begins, from the frame's start */
+	__u8 fragment;      /* a piece of a datagram, the first one included */
+	__u8 why;           /* enum why */
+	__u8 quoted;        /* an ICMP error: addresses, ports and protocol are the quoted flow's */
+	__u8 mode;          /* the service's: enum pkt_mode */
 	__u32 frame_length; /* as it came */
 	__u32 service;      /* chosen so far; 0: none */
 	__u32 backend;      /* chosen so far; 0: none */

@@ -110,7 +110,7 @@ must_not "nothing is pinned" pinned
 must_not "its control socket is gone" test -e "$RUN/$TAG-lb1.sock"
 
 # What is refused at start leaves nothing attached.
-sed 's/web6, forward: ipip/web7, forward: ipip/' "$DIR/lb1.yaml" >"$DIR/bad.yaml"
+sed 's/pool: web6/pool: web7/' "$DIR/lb1.yaml" >"$DIR/bad.yaml"
 must "a bad file ends it with status 1" status_is 1 run_again "$DIR/bad.yaml"
 must "with file, line and column" grep -q "bad.yaml:[0-9][0-9]*:[0-9]" "$DIR/again.log"
 must_not "and nothing is attached" has_xdp lb1

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # Weir's tunnels against the kernel's own: what `weir run` wraps is taken in by ipip, sit and
-# ip6tnl devices, and what such devices send is taken in by `weir agent`. Runs in the guest.
+# ip6tnl devices, by gre and ip6gre ones, and by fou's GUE before the former; and what such devices
+# send (but GUE, whose variant 1 Linux takes in and never sends) is taken in by `weir agent`. Runs
+# in the guest.
 #
 #     client ---- router ---- lb: weir run, or the kernel's tunnels
 #                       \---- b1: the kernel's tunnels
@@ -113,18 +115,27 @@ answers() { [ "$(request "$1")" = "$2" ]; }
 # received NAMESPACE DEVICE
 received() { in_ns "$1" sed -n "s/^ *$2: *[0-9]* *\([0-9]*\) .*/\1/p" /proc/net/dev; }
 
+# sent NAMESPACE DEVICE
+sent() { in_ns "$1" ip -s -j link show "$2" | sed 's/.*"tx":{[^}]*"packets":\([0-9]*\).*/\1/'; }
+
 # --- weir run to the kernel's devices ---
 
 receiving_devices() {
 	in_ns b1 ip link add in44 type ipip local 10.0.1.11
 	in_ns b1 ip link add in64 type sit local 10.0.1.11
 	in_ns b1 ip link add in66 type ip6tnl mode any local 2001:db8:1::11
-	for device in in44 in64 in66; do
+	in_ns b1 ip link add gre4 type gre local 10.0.1.11
+	in_ns b1 ip link add gre6 type ip6gre local 2001:db8:1::11
+	# What they take out of UDP comes up at the devices for its inner protocol.
+	in_ns b1 ip fou add port 6080 gue
+	in_ns b1 ip -6 fou add port 6080 gue
+	for device in in44 in64 in66 gre4 gre6; do
 		in_ns b1 ip link set $device up
 	done
 	vips_on_lo b1
 }
 
+# node_config MODE
 node_config() {
 	cat <<-END
 		node:
@@ -141,31 +152,44 @@ node_config() {
 		  check: {type: tcp, port: 80, interval: 500ms, timeout: 400ms, rise: 1, fall: 2}
 		  backends: [{name: b1, address: "2001:db8:1::11"}]
 		services:
-		- {name: in44, vips: [$IN44], listen: [tcp/80], pool: over4, forward: ipip,
+		- {name: in44, vips: [$IN44], listen: [tcp/80], pool: over4, forward: $1,
 		   tracking: always}
-		- {name: in46, vips: [$IN46], listen: [tcp/80], pool: over6, forward: ipip,
+		- {name: in46, vips: [$IN46], listen: [tcp/80], pool: over6, forward: $1,
 		   tracking: always}
-		- {name: in66, vips: ["$IN66"], listen: [tcp/80], pool: over6, forward: ipip,
+		- {name: in66, vips: ["$IN66"], listen: [tcp/80], pool: over6, forward: $1,
 		   tracking: always}
-		- {name: in64, vips: ["$IN64"], listen: [tcp/80], pool: over4, forward: ipip,
+		- {name: in64, vips: ["$IN64"], listen: [tcp/80], pool: over4, forward: $1,
 		   tracking: always}
 	END
 }
 
-test_run() {
-	receiving_devices
-	node_config >/tmp/lb.yaml
-	nsenter --net=/run/netns/lb $WEIR run --config /tmp/lb.yaml >/tmp/lb.log 2>&1 &
+# run_mode MODE DEVICE...: the four ways through it, and that it was these devices that took it in.
+run_mode() {
+	local mode=$1 device daemon before=()
+	shift
+	for device in "$@"; do
+		before+=("$(received b1 "$device")")
+	done
+	node_config "$mode" >/tmp/lb.yaml
+	nsenter --net=/run/netns/lb $WEIR run --config /tmp/lb.yaml >"/tmp/lb-$mode.log" 2>&1 &
 	daemon=$!
-	check "weir run: 4in4 to an ipip device" wait_for 20 answers $IN44 b1
-	check "weir run: 4in6 to an ip6tnl device" wait_for 5 answers $IN46 b1
-	check "weir run: 6in6 to an ip6tnl device" wait_for 5 answers $IN66 b1
-	check "weir run: 6in4 to a sit device" wait_for 5 answers $IN64 b1
-	for device in in44 in64 in66; do
-		check "$device received them" [ "$(received b1 $device)" -ge 4 ]
+	check "weir run: $mode, 4 in 4" wait_for 20 answers $IN44 b1
+	check "weir run: $mode, 4 in 6" wait_for 5 answers $IN46 b1
+	check "weir run: $mode, 6 in 6" wait_for 5 answers $IN66 b1
+	check "weir run: $mode, 6 in 4" wait_for 5 answers $IN64 b1
+	for device in "$@"; do
+		check "$device received them" [ "$(received b1 "$device")" -ge $((before[0] + 4)) ]
+		before=("${before[@]:1}")
 	done
 	kill $daemon
 	check "weir run ends with status 0" wait $daemon
+}
+
+test_run() {
+	receiving_devices
+	run_mode ipip in44 in64 in66
+	run_mode gre gre4 gre6
+	run_mode gue in44 in64 in66
 }
 
 # --- the kernel's devices to weir agent ---
@@ -181,13 +205,24 @@ sending_devices() {
 		remote 2001:db8:4::11 encaplimit none
 	in_ns lb ip link add out66 type ip6tnl mode ip6ip6 local 2001:db8:2::66 \
 		remote 2001:db8:4::11
-	for device in out44 out46 out66 out64; do
+	in_ns lb ip link add outg4 type gre local 192.0.2.11 remote 10.0.2.11
+	in_ns lb ip link add outg6 type ip6gre local 2001:db8:2::11 remote 2001:db8:4::11 \
+		encaplimit none
+	for device in out44 out46 out66 out64 outg4 outg6; do
 		in_ns lb ip link set $device up
 	done
 	in_ns lb ip route add $IN44 dev out44
 	in_ns lb ip route add $IN46 dev out46
 	in_ns lb ip route add $IN66 dev out66
 	in_ns lb ip route add $IN64 dev out64
+}
+
+# send_by OVER4 OVER6: from now on, by the outer family.
+send_by() {
+	in_ns lb ip route replace $IN44 dev "$1"
+	in_ns lb ip route replace $IN46 dev "$2"
+	in_ns lb ip route replace $IN66 dev "$2"
+	in_ns lb ip route replace $IN64 dev "$1"
 }
 
 agent_config() {
@@ -210,6 +245,14 @@ test_agent() {
 	check "weir agent: 4in6 from an ip6tnl device" wait_for 5 answers $IN46 b2
 	check "weir agent: 6in6 from an ip6tnl device, with its limit" wait_for 5 answers $IN66 b2
 	check "weir agent: 6in4 from a sit device" wait_for 5 answers $IN64 b2
+	send_by outg4 outg6
+	check "weir agent: 4 in 4 from a gre device" wait_for 5 answers $IN44 b2
+	check "weir agent: 4 in 6 from an ip6gre device" wait_for 5 answers $IN46 b2
+	check "weir agent: 6 in 6 from an ip6gre device" wait_for 5 answers $IN66 b2
+	check "weir agent: 6 in 4 from a gre device" wait_for 5 answers $IN64 b2
+	for device in outg4 outg6; do
+		check "$device sent them" [ "$(sent lb $device)" -ge 8 ]
+	done
 	kill $daemon
 	check "weir agent ends with status 0" wait $daemon
 	check "and its VIPs are gone" no_vip b2

@@ -43,31 +43,53 @@ static bool holds_ip(const uint8_t *frame, size_t length)
 	return frame[link] >> 4 == 6 && link + inner <= length;
 }
 
-/* Source and flow label are taken over from the frame: they are the packet path's to choose. */
-static const char *read_tunnel(const struct dp_tables *tables, uint32_t index, const uint8_t *out,
-			       struct frame_tunnel *ret)
+enum frame_mode expect_mode(enum pkt_mode mode)
 {
-	const struct abi_backend *backend = &tables->backends[index];
+	static const enum frame_mode modes[PKT_MODES] = {
+		[PKT_MODE_IPIP] = FRAME_IPIP,
+		[PKT_MODE_GRE] = FRAME_GRE,
+		[PKT_MODE_GUE] = FRAME_GUE,
+		[PKT_MODE_L2DSR] = FRAME_L2DSR,
+	};
+
+	return modes[mode];
+}
+
+/* Source, flow label and source port are taken over from the frame: they are ours to choose. */
+static const char *read_tunnel(const struct dp_tables *tables, const struct abi_trace *trace,
+			       const uint8_t *out, struct frame_tunnel *ret)
+{
+	const struct abi_backend *backend = &tables->backends[trace->backend];
 	const struct abi_node *node = tables->node;
 	struct addr to = dp_addr_back(&backend->addr), source4, source6;
-	const uint8_t *outer = out + frame_link_length(out, FRAME_ETH + 8);
+	const uint8_t *outer = out + frame_link_length(out, FRAME_ETH + 8), *between;
 
 	source4 = dp_addr_back(&node->source4);
 	source6 = dp_addr_back(&node->source6);
 	memset(ret, 0, sizeof(*ret));
+	ret->mode = expect_mode((enum pkt_mode)tables->services[trace->service].mode);
 	ret->outer4 = addr_is4(&to);
 	memcpy(ret->dst_mac, backend->dst_mac, 6);
 	memcpy(ret->src_mac, backend->src_mac, 6);
+	if (ret->mode == FRAME_L2DSR)
+		return NULL;
+	between = outer + (ret->outer4 ? 20 : 40);
+	if (ret->mode == FRAME_GUE)
+		ret->sport = (uint16_t)(between[0] << 8 | between[1]);
+	if (ret->mode == FRAME_GUE && ret->sport < 49152)
+		return "the UDP source port is below 49152";
 	if (ret->outer4) {
 		memcpy(ret->src, outer + 12, 4);
 		memcpy(ret->dst, to.bytes + 12, 4);
-		if (!is_inside(ret->src, source4.bytes + 12, 4, node->source4_vary))
+		if (!is_inside(ret->src, source4.bytes + 12, 4,
+			       ret->mode == FRAME_GUE ? 0 : node->source4_vary))
 			return "the outer IPv4 source is outside the node's prefix";
 		return NULL;
 	}
 	memcpy(ret->src, outer + 8, 16);
 	memcpy(ret->dst, to.bytes, 16);
-	if (!is_inside(ret->src, source6.bytes, 16, node->source6_vary))
+	if (!is_inside(ret->src, source6.bytes, 16,
+		       ret->mode == FRAME_GUE ? 0 : node->source6_vary))
 		return "the outer IPv6 source is outside the node's prefix";
 	ret->flow_label = (uint32_t)(outer[1] & 15) << 16 | (uint32_t)outer[2] << 8 | outer[3];
 	return NULL;
@@ -103,9 +125,10 @@ static const char *check_left(const struct dp_tables *tables, const uint8_t *fra
 		return "left without a service";
 	if (!holds_ip(frame, length))
 		return "left, but its lengths contradict each other";
-	if (result->length < length - (frame_link_length(frame, length) - FRAME_ETH) + 20)
+	if (result->length < length - (frame_link_length(frame, length) - FRAME_ETH) + 20 &&
+	    tables->services[result->trace.service].mode != PKT_MODE_L2DSR)
 		return "left without an outer header";
-	wrong = read_tunnel(tables, result->trace.backend, out, &tunnel);
+	wrong = read_tunnel(tables, &result->trace, out, &tunnel);
 	if (wrong)
 		return wrong;
 	tunnel.untagged = result->trace.verdict == VERDICT_REDIRECTED;
@@ -127,6 +150,14 @@ static bool may_be_answered(const uint8_t *frame)
 	return from[0] != 0xff && memcmp(from, none, 8) != 0 && memcmp(from, from + 16, 16) != 0;
 }
 
+/* What stands between the outer IP header and the packet. */
+#define NO_TUNNEL UINT32_MAX
+static const uint32_t overheads[PKT_MODES] = {
+	[PKT_MODE_GRE] = 4,
+	[PKT_MODE_GUE] = 8,
+	[PKT_MODE_L2DSR] = NO_TUNNEL,
+};
+
 static const char *check_told_size(const struct dp_tables *tables, const uint8_t *frame,
 				   size_t length, const struct dp_result *result,
 				   const uint8_t *out)
@@ -135,7 +166,9 @@ static const char *check_told_size(const struct dp_tables *tables, const uint8_t
 	const uint8_t *ip = frame + FRAME_ETH;
 	bool ipv4 = frame[12] == 0x08;
 	struct addr to = dp_addr_back(&backend->addr);
-	uint32_t fits = backend->mtu - (addr_is4(&to) ? 20U : 40U);
+	uint32_t between = overheads[tables->services[result->trace.service].mode];
+	uint32_t outer = between == NO_TUNNEL ? 0 : between + (addr_is4(&to) ? 20U : 40U);
+	uint32_t fits = backend->mtu - outer;
 	uint32_t packet = ipv4 ? (uint32_t)(ip[2] << 8 | ip[3])
 			       : 40 + (uint32_t)(ip[4] << 8 | ip[5]);
 	struct frame expected;

@@ -6,6 +6,8 @@
 #pragma once
 
 #include "engine/tables.h"
+#include "frame.h"
+#include "pkt/mode.h"
 
 /*
  * Compares what came of `frame` with what the builder of frame.h makes of it: a frame that does
@@ -16,3 +18,6 @@
  */
 const char *expect_sane(const struct dp_tables *tables, const uint8_t *frame, size_t length,
 			const struct dp_result *result, const uint8_t *out);
+
+/* What the builder calls a mode. */
+enum frame_mode expect_mode(enum pkt_mode mode);

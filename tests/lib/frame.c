@@ -6,9 +6,9 @@
  * checksum is made right again, for a packet path that believed it would else refuse the frame
  * for another reason than the row means.
  *
- * The encapsulator writes the outer header from RFC 2003, 2473 and 4213 as the packet path's
- * documentation fixes the free fields (DF, id 0, TTL 64). It is slow and plain on purpose: it is
- * the twin that the packet path is compared with.
+ * The encapsulator writes the outer headers from RFC 2003, 2473, 4213, 2784 and GUE's draft as the
+ * packet path's documentation fixes the free fields (DF, id 0, TTL 64, no UDP checksum). It is slow
+ * and plain on purpose: it is the twin that the packet path is compared with.
  */
 #include "frame.h"
 
@@ -262,34 +262,54 @@ void frame_build(const struct frame_spec *spec, struct frame *ret)
 	tell_lies(spec, ret, ipv4);
 }
 
-static void write_outer4(const struct frame_tunnel *tunnel, struct frame *frame, bool inner4,
-			 const uint8_t *inner, size_t inner_length)
+struct outer {
+	const struct frame_tunnel *tunnel;
+	uint8_t tos, proto;
+	size_t length; /* of what it carries */
+};
+
+static void write_outer4(const struct outer *outer, struct frame *frame)
 {
 	uint8_t *at = extend(frame, IPV4_HEADER);
 
 	at[0] = 0x45;
-	at[1] = inner4 ? inner[1] : (uint8_t)(inner[0] << 4 | inner[1] >> 4);
-	put16(at + 2, (uint16_t)(IPV4_HEADER + inner_length));
+	at[1] = outer->tos;
+	put16(at + 2, (uint16_t)(IPV4_HEADER + outer->length));
 	put16(at + 6, 0x4000); /* DF */
 	at[8] = OUTER_TTL;
-	at[9] = inner4 ? IPPROTO_IPIP : IPPROTO_IPV6;
-	memcpy(at + 12, tunnel->src, 4);
-	memcpy(at + 16, tunnel->dst, 4);
+	at[9] = outer->proto;
+	memcpy(at + 12, outer->tunnel->src, 4);
+	memcpy(at + 16, outer->tunnel->dst, 4);
 	put16(at + 10, frame_checksum(at, IPV4_HEADER, 0));
 }
 
-static void write_outer6(const struct frame_tunnel *tunnel, struct frame *frame, bool inner4,
-			 const uint8_t *inner, size_t inner_length)
+static void write_outer6(const struct outer *outer, struct frame *frame)
 {
 	uint8_t *at = extend(frame, IPV6_HEADER);
-	uint32_t class = inner4 ? inner[1] : (uint8_t)(inner[0] << 4 | inner[1] >> 4);
 
-	put32(at, 6U << 28 | class << 20 | tunnel->flow_label);
-	put16(at + 4, (uint16_t)inner_length);
-	at[6] = inner4 ? IPPROTO_IPIP : IPPROTO_IPV6;
+	put32(at, 6U << 28 | (uint32_t)outer->tos << 20 | outer->tunnel->flow_label);
+	put16(at + 4, (uint16_t)outer->length);
+	at[6] = outer->proto;
 	at[7] = OUTER_TTL;
-	memcpy(at + 8, tunnel->src, 16);
-	memcpy(at + 24, tunnel->dst, 16);
+	memcpy(at + 8, outer->tunnel->src, 16);
+	memcpy(at + 24, outer->tunnel->dst, 16);
+}
+
+/* RFC 2784: flags and version, type. RFC 768: ports, length, no checksum. */
+static void write_between(const struct frame_tunnel *tunnel, struct frame *frame, bool inner4,
+			  size_t inner_length)
+{
+	uint8_t *at;
+
+	if (tunnel->mode == FRAME_GRE) {
+		at = extend(frame, 4);
+		put16(at + 2, inner4 ? 0x0800 : 0x86dd);
+	} else if (tunnel->mode == FRAME_GUE) {
+		at = extend(frame, 8);
+		put16(at, tunnel->sport);
+		put16(at + 2, 6080);
+		put16(at + 4, (uint16_t)(8 + inner_length));
+	}
 }
 
 size_t frame_link_length(const uint8_t *bytes, size_t length)
@@ -309,6 +329,17 @@ void frame_encapsulate(const uint8_t *inner, size_t length, const struct frame_t
 	const uint8_t *ip = inner + link;
 	bool inner4 = get16(ip - 2) == 0x0800;
 	size_t inner_length = inner4 ? get16(ip + 2) : (size_t)IPV6_HEADER + get16(ip + 4);
+	struct outer outer = {
+		.tunnel = tunnel,
+		.tos = inner4 ? ip[1] : (uint8_t)(ip[0] << 4 | ip[1] >> 4),
+		.proto = tunnel->mode == FRAME_GRE   ? 47
+			 : tunnel->mode == FRAME_GUE ? 17
+			 : inner4                    ? 4
+						     : 41,
+		.length = inner_length + (tunnel->mode == FRAME_GRE   ? 4
+					  : tunnel->mode == FRAME_GUE ? 8
+								      : 0),
+	};
 	uint8_t *at;
 
 	memset(ret, 0, sizeof(*ret));
@@ -317,12 +348,18 @@ void frame_encapsulate(const uint8_t *inner, size_t length, const struct frame_t
 	memcpy(at + 6, tunnel->src_mac, 6);
 	if (!tunnel->untagged)
 		memcpy(at + 12, inner + 12, link - FRAME_ETH);
+	ret->ip = ret->l4 = ret->length;
+	if (tunnel->mode == FRAME_L2DSR) {
+		memcpy(ret->bytes + ret->length - 2, ip - 2, 2);
+		memcpy(extend(ret, length - link), ip, length - link);
+		return;
+	}
 	put16(ret->bytes + ret->length - 2, tunnel->outer4 ? 0x0800 : 0x86dd);
-	ret->ip = ret->length;
 	if (tunnel->outer4)
-		write_outer4(tunnel, ret, inner4, ip, inner_length);
+		write_outer4(&outer, ret);
 	else
-		write_outer6(tunnel, ret, inner4, ip, inner_length);
+		write_outer6(&outer, ret);
+	write_between(tunnel, ret, inner4, inner_length);
 	ret->l4 = ret->length;
 	/* Everything after the link header goes along, padding too. */
 	memcpy(extend(ret, length - link), ip, length - link);

@@ -74,9 +74,13 @@ struct frame {
 
 void frame_build(const struct frame_spec *spec, struct frame *ret);
 
+enum frame_mode { FRAME_IPIP, FRAME_GRE, FRAME_GUE, FRAME_L2DSR };
+
 /* What a tunnel adds; addresses in network order, 4 or 16 bytes by `outer4`. */
 struct frame_tunnel {
+	enum frame_mode mode;
 	bool outer4;
+	uint16_t sport; /* of GUE */
 	uint8_t src[16], dst[16];
 	uint8_t src_mac[6], dst_mac[6];
 	uint32_t flow_label;
@@ -86,7 +90,8 @@ struct frame_tunnel {
 /* Where the packet begins: behind the Ethernet header and at most two VLAN tags. */
 size_t frame_link_length(const uint8_t *bytes, size_t length);
 
-/* The frame that should leave for `inner`: only for IP frames. */
+/* The frame that should leave for `inner`: only for IP frames; l4 is where the inner packet
+ * begins. */
 void frame_encapsulate(const uint8_t *inner, size_t length, const struct frame_tunnel *tunnel,
 		       struct frame *ret);
 

@@ -388,7 +388,7 @@ backend_listens() { in_ns "$1" ss -Hltn 'sport = :80' | grep -q .; }
 # --- Weir itself ---
 
 # services_config: what every balancer has alike. A backend is an address: the same hosts by IPv4
-# and by IPv6 are two pools, so that tunnels of both families carry traffic.
+# and by IPv6 are two pools, so that tunnels of both families carry traffic. FORWARD is the mode.
 services_config() {
 	local i
 	cat <<-END
@@ -407,10 +407,10 @@ services_config() {
 			say "  - {name: b$i, address: \"2001:db8:1::1$i\"}"
 		done)
 		services:
-		- {name: shop4, vips: [$VIP4], listen: [tcp/80], pool: web4, forward: ipip,
-		   tracking: always}
-		- {name: shop6, vips: ["$VIP6"], listen: [tcp/80], pool: web6, forward: ipip,
-		   tracking: always}
+		- {name: shop4, vips: [$VIP4], listen: [tcp/80], pool: web4,
+		   forward: ${FORWARD:-ipip}, tracking: always}
+		- {name: shop6, vips: ["$VIP6"], listen: [tcp/80], pool: web6,
+		   forward: ${FORWARD:-ipip}, tracking: always}
 	END
 }
 

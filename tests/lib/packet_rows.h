@@ -79,6 +79,35 @@
 
 #define TWICE_8021Q .vlans = 2, LIE(LINK, 12, 2, 0x8100)
 
+/* Of WORLD_MODE, which adds `overhead` bytes. */
+#define IN(mode, name, ...)         ROW(name, FORWARDED, SLOT, mode, mode##_B, __VA_ARGS__)
+#define TOO_BIG_IN(mode, name, ...) ROW(name, TOO_BIG, SLOT, mode, mode##_B, __VA_ARGS__)
+#define TO4_OF(mode)                TO4(WORLD_##mode##_VIP4)
+#define TO6_OF(mode)                TO6(WORLD_##mode##_VIP6)
+#define IN_MODE(mode, name, overhead)                                                              \
+	IN(mode, "tcp4 by " name, TO4_OF(mode), .payload = 100),                                   \
+		IN(mode, "tcp4 syn by " name, TO4_OF(mode), .tcp_flags = FRAME_SYN,                \
+		   .tcp_options = 20),                                                             \
+		IN(mode, "tcp4 tos by " name, TO4_OF(mode), .tos = 0xb9, .ttl = 1),                \
+		IN(mode, "tcp4 df by " name, TO4_OF(mode), .frag = DONT),                          \
+		IN(mode, "tcp4 ip options by " name, TO4_OF(mode), .ip_options = 8, .payload = 3), \
+		IN(mode, "tcp4 padded by " name, TO4_OF(mode), .padding = 6),                      \
+		IN(mode, "udp4 by " name, TO4_OF(mode), .proto = IPPROTO_UDP, .dport = 53,         \
+		   .payload = 33),                                                                 \
+		IN(mode, "tcp6 by " name, TO6_OF(mode), .payload = 100),                           \
+		IN(mode, "tcp6 class by " name, TO6_OF(mode), .tos = 0xff, .ttl = 1),              \
+		IN(mode, "tcp6 padded by " name, TO6_OF(mode), .padding = 2),                      \
+		IN(mode, "udp6 by " name, TO6_OF(mode), .proto = IPPROTO_UDP, .dport = 53,         \
+		   .payload = 1),                                                                  \
+		IN(mode, "tcp4 as long as the path by " name, TO4_OF(mode),                        \
+		   .payload = WORLD_MTU - (overhead)-40),                                          \
+		IN(mode, "tcp6 as long as the path by " name, TO6_OF(mode),                        \
+		   .payload = WORLD_MTU - (overhead)-60),                                          \
+		TOO_BIG_IN(mode, "tcp4 a byte too long by " name, TO4_OF(mode),                    \
+			   .payload = WORLD_MTU - (overhead)-40 + 1),                              \
+		TOLD("tcp6 a byte too long by " name, mode, mode##_B, TO6_OF(mode),                \
+		     .payload = WORLD_MTU - (overhead)-60 + 1)
+
 enum { MORE = 0x2000, DONT = 0x4000 }; /* IPv4's fragment flags */
 
 /* Payloads of TCP without options for which the outer packet is exactly as long as its path. */

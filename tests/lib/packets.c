@@ -76,6 +76,18 @@ const struct packet_row packet_rows[] = {
 	TO_B6("udp6", TO6(WORLD_ONE6_VIP6), .proto = IPPROTO_UDP, .dport = 443, .payload = 1200),
 	TO_B6("tcp6 as long as the path", TO6(WORLD_ONE6_VIP6), .payload = FITS_6IN6),
 
+	/* Modes other than IP in IP: by outer family, inner family, and to the byte of the size. */
+	IN_MODE(GRE4, "gre over ipv4", 20 + 4),
+	IN_MODE(GRE6, "gre over ipv6", 40 + 4),
+	IN_MODE(GUE4, "gue over ipv4", 20 + 8),
+	IN_MODE(GUE6, "gue over ipv6", 40 + 8),
+	IN_MODE(LINK4, "l2dsr", 0),
+	IN_MODE(LINK6, "l2dsr to an ipv6 backend", 0),
+	ROW("tcp4 by l2dsr to a backend behind a router", NO_NEIGHBOR, SLOT, FAR, FAR_B,
+	    TO4_OF(FAR)),
+	ROW("tcp6 by l2dsr to a backend behind a router", NO_NEIGHBOR, SLOT, FAR, FAR_B,
+	    TO6_OF(FAR)),
+
 	/* Not ours: to the host, untouched. */
 	NOT_OURS("arp", NOT_IP, .payload = 46),
 	NOT_OURS("bare ethernet header", NOT_IP, .payload = 0),

@@ -18,6 +18,21 @@ const char *const tunnel_balancers[TUNNEL_BALANCERS] = {
 #define IN4   FROM4, .dst = TUNNEL_VIP4, .payload = 100
 #define IN6   FROM6, .dst = TUNNEL_VIP6, .payload = 100
 
+/* A row of a mode, from a balancer; the families are the outer's and the inner's. */
+#define GOOD(row_name, row_mode, outer, in, ...)                                     \
+	{                                                                            \
+		.name = row_name, .from = TUNNEL_LB##outer, .inner = {IN##in},       \
+		.verdict = AGENT_DECAPSULATED, .mode = FRAME_##row_mode, __VA_ARGS__ \
+	}
+/* IPv4 in IPv4 with a lie. */
+#define BAD(row_name, row_mode, row_verdict, ...)                                   \
+	{                                                                           \
+		.name = row_name, .from = TUNNEL_LB4, .inner = {IN4},               \
+		.verdict = AGENT_##row_verdict, .mode = FRAME_##row_mode, .lies = { \
+			__VA_ARGS__                                                 \
+		}                                                                   \
+	}
+
 const struct tunnel_row tunnel_rows[] = {
 	{"4in4", TUNNEL_LB4, {IN4}, .verdict = AGENT_DECAPSULATED},
 	{"6in4", TUNNEL_LB4, {IN6}, .verdict = AGENT_DECAPSULATED},
@@ -289,7 +304,88 @@ const struct tunnel_row tunnel_rows[] = {
 	 .shape = TUNNEL_LIMIT6,
 	 .lies = {{TUNNEL_OUTER, 6, 1, 44}, {TUNNEL_OUTER, 40, 1, 17}}},
 
-	{"a GRE tunnel",
+	/* GRE and GUE: each pair of families, sizes, and who sends. */
+	GOOD("gre, 4 over 4", GRE, 4, 4, ),
+	GOOD("gre, 6 over 4", GRE, 4, 6, ),
+	GOOD("gre, 4 over 6", GRE, 6, 4, ),
+	GOOD("gre, 6 over 6", GRE, 6, 6, ),
+	GOOD("gue, 4 over 4", GUE, 4, 4, ),
+	GOOD("gue, 6 over 4", GUE, 4, 6, ),
+	GOOD("gue, 4 over 6", GUE, 6, 4, ),
+	GOOD("gue, 6 over 6", GUE, 6, 6, ),
+	GOOD("gre, 4 over 4, padded", GRE, 4, 4, .padding = 9),
+	GOOD("gue, 6 over 6, padded", GUE, 6, 6, .padding = 9),
+	GOOD("gre, 4 over 4, outer options", GRE, 4, 4, .shape = TUNNEL_OPTIONS4),
+	GOOD("gue, 6 over 4, outer options", GUE, 4, 6, .shape = TUNNEL_OPTIONS4),
+	GOOD("gre, inner length below the outer", GRE, 4, 4, .lies = {{TUNNEL_INNER, 2, 2, 100}}),
+	GOOD("gue, a datagram that ends before its packet", GUE, 4, 4,
+	     .lies = {{TUNNEL_OUTER, 2, 2, 180}, {TUNNEL_OUTER, 24, 2, 8 + 140}}, .padding = 20),
+	{"gre, congestion met on the way",
+	 TUNNEL_LB4,
+	 {IN4, .tos = 0x02},
+	 .verdict = AGENT_DECAPSULATED,
+	 .outer_tos = 0x03,
+	 .tos_result = 0x03,
+	 .mode = FRAME_GRE},
+	{"gue, congestion met on the way",
+	 TUNNEL_LB6,
+	 {IN6, .tos = 0x01},
+	 .verdict = AGENT_DECAPSULATED,
+	 .outer_tos = 0x03,
+	 .tos_result = 0x03,
+	 .mode = FRAME_GUE},
+	{"gue, full size",
+	 TUNNEL_LB6,
+	 {FROM4, .dst = TUNNEL_VIP4, .payload = 1412},
+	 .verdict = AGENT_DECAPSULATED,
+	 .mode = FRAME_GUE},
+
+	{"gre, a stranger's", "100.64.2.1", {IN4}, .verdict = AGENT_BAD_SOURCE, .mode = FRAME_GRE},
+	{"gre, a stranger's over IPv6",
+	 "2001:db8:e::77",
+	 {IN4},
+	 .verdict = AGENT_BAD_SOURCE,
+	 .mode = FRAME_GRE},
+	{"gue, a stranger's", "100.64.2.1", {IN6}, .verdict = AGENT_BAD_SOURCE, .mode = FRAME_GUE},
+	{"gue, a stranger's over IPv6",
+	 "2001:db8:e::77",
+	 {IN6},
+	 .verdict = AGENT_BAD_SOURCE,
+	 .mode = FRAME_GUE},
+	BAD("gre, for another address", GRE, NOT_VIP, {TUNNEL_INNER, 16, 4, 0xc633640b}),
+	BAD("gue, for another address", GUE, NOT_VIP, {TUNNEL_INNER, 16, 4, 0xc633640b}),
+	BAD("gre with a checksum", GRE, NOT_TUNNEL, {TUNNEL_OUTER, 20, 2, 0x8000}),
+	BAD("gre with a key", GRE, NOT_TUNNEL, {TUNNEL_OUTER, 20, 2, 0x2000}),
+	BAD("gre with a sequence number", GRE, NOT_TUNNEL, {TUNNEL_OUTER, 20, 2, 0x1000}),
+	BAD("gre with a source route", GRE, NOT_TUNNEL, {TUNNEL_OUTER, 20, 2, 0x4000}),
+	BAD("gre of version 1", GRE, NOT_TUNNEL, {TUNNEL_OUTER, 20, 2, 0x0001}),
+	BAD("gre of a frame", GRE, NOT_TUNNEL, {TUNNEL_OUTER, 22, 2, 0x6558}),
+	BAD("gre of IPv6 that is IPv4", GRE, MALFORMED, {TUNNEL_OUTER, 22, 2, 0x86dd}),
+	BAD("gre, inner length beyond the outer", GRE, TRUNCATED, {TUNNEL_INNER, 2, 2, 141}),
+	BAD("gre, outer length ends in its header", GRE, NOT_TUNNEL, {TUNNEL_OUTER, 2, 2, 23}),
+	BAD("gre, outer length ends before its header", GRE, NOT_TUNNEL, {TUNNEL_OUTER, 2, 2, 20}),
+	BAD("gre, outer length ends after its header", GRE, MALFORMED, {TUNNEL_OUTER, 2, 2, 24}),
+	BAD("gre, outer length ends in the inner header", GRE, MALFORMED, {TUNNEL_OUTER, 2, 2, 43}),
+	BAD("gre, a byte is missing", GRE, MALFORMED, {TUNNEL_OUTER, 2, 2, 165}),
+	BAD("gre, outer first fragment", GRE, FRAGMENT, {TUNNEL_OUTER, 6, 2, 0x2000}),
+	BAD("gue to another port", GUE, NOT_TUNNEL, {TUNNEL_OUTER, 22, 2, 6081}),
+	BAD("gue with a checksum", GUE, NOT_TUNNEL, {TUNNEL_OUTER, 26, 2, 0x1234}),
+	BAD("gue of variant 0", GUE, NOT_TUNNEL, {TUNNEL_INNER, 0, 1, 0x04}),
+	BAD("gue of variant 2", GUE, NOT_TUNNEL, {TUNNEL_INNER, 0, 1, 0x84}),
+	BAD("gue of IP version 5", GUE, NOT_TUNNEL, {TUNNEL_INNER, 0, 1, 0x55}),
+	BAD("gue, inner header of 4 words", GUE, MALFORMED, {TUNNEL_INNER, 0, 1, 0x44}),
+	BAD("gue, inner length beyond the datagram", GUE, TRUNCATED, {TUNNEL_INNER, 2, 2, 141}),
+	BAD("gue, length 0", GUE, NOT_TUNNEL, {TUNNEL_OUTER, 24, 2, 0}),
+	BAD("gue, length 7", GUE, NOT_TUNNEL, {TUNNEL_OUTER, 24, 2, 7}),
+	BAD("gue, an empty datagram", GUE, NOT_TUNNEL, {TUNNEL_OUTER, 24, 2, 8}),
+	BAD("gue, length of the inner header less one", GUE, MALFORMED, {TUNNEL_OUTER, 24, 2, 27}),
+	BAD("gue, length ends in the inner payload", GUE, TRUNCATED, {TUNNEL_OUTER, 24, 2, 100}),
+	BAD("gue, length beyond the outer", GUE, NOT_TUNNEL, {TUNNEL_OUTER, 24, 2, 149}),
+	BAD("gue, length of all ones", GUE, NOT_TUNNEL, {TUNNEL_OUTER, 24, 2, 0xffff}),
+	BAD("gue, outer length ends in its header", GUE, NOT_TUNNEL, {TUNNEL_OUTER, 2, 2, 27}),
+	BAD("gue, outer fragment", GUE, NOT_TUNNEL, {TUNNEL_OUTER, 6, 2, 0x2000}),
+
+	{"protocol 47 around IPv4",
 	 TUNNEL_LB4,
 	 {IN4},
 	 .verdict = AGENT_NOT_TUNNEL,
@@ -377,7 +473,10 @@ static void apply_shape(const struct tunnel_row *row, struct frame *frame)
 
 void tunnel_build(const struct tunnel_row *row, struct frame *inner, struct frame *arrived)
 {
-	struct frame_tunnel tunnel = {.src_mac = FRAME_CLIENT_MAC, .dst_mac = FRAME_NODE_MAC};
+	struct frame_tunnel tunnel = {.mode = row->mode,
+				      .sport = 50000,
+				      .src_mac = FRAME_CLIENT_MAC,
+				      .dst_mac = FRAME_NODE_MAC};
 	struct addr from, to;
 
 	frame_build(&row->inner, inner);

@@ -44,6 +44,7 @@ struct tunnel_row {
 	uint8_t tos_result; /* of the inner packet, if it changes */
 	struct tunnel_lie lies[2];
 	uint16_t padding, cut;
+	enum frame_mode mode;
 };
 
 extern const struct tunnel_row tunnel_rows[];

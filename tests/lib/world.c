@@ -12,6 +12,7 @@ static const struct {
 	uint64_t listens[3];
 	uint32_t slots;
 	bool untracked, not_in_file;
+	enum pkt_mode mode;
 } services[WORLD_SERVICES] = {
 #define TCP(first, last) ((uint64_t)(first) | (uint64_t)(last) << 16 | (uint64_t)IPPROTO_TCP << 32)
 #define UDP(first, last) ((uint64_t)(first) | (uint64_t)(last) << 16 | (uint64_t)IPPROTO_UDP << 32)
@@ -50,6 +51,24 @@ static const struct {
 			 {TCP(80, 80)},
 			 .slots = 1,
 			 .not_in_file = true},
+#define MODE(service_name, mode_name, name_upper)                                             \
+	{                                                                                     \
+		service_name, {WORLD_##name_upper##_VIP4, WORLD_##name_upper##_VIP6},         \
+			{TCP(80, 80), UDP(53, 53)}, .slots = 1, .mode = PKT_MODE_##mode_name, \
+	}
+	[WORLD_GRE4] = MODE("gre4", GRE, GRE4),
+	[WORLD_GRE6] = MODE("gre6", GRE, GRE6),
+	[WORLD_GUE4] = MODE("gue4", GUE, GUE4),
+	[WORLD_GUE6] = MODE("gue6", GUE, GUE6),
+	[WORLD_LINK4] = MODE("link4", L2DSR, LINK4),
+	[WORLD_LINK6] = MODE("link6", L2DSR, LINK6),
+	[WORLD_FAR] = {"far",
+		       {WORLD_FAR_VIP4, WORLD_FAR_VIP6},
+		       {TCP(80, 80)},
+		       .slots = 1,
+		       .not_in_file = true,
+		       .mode = PKT_MODE_L2DSR},
+#undef MODE
 #undef TCP
 #undef UDP
 };
@@ -69,6 +88,13 @@ static const struct {
 	[WORLD_LOST1] = {"lost1", "10.0.3.1", WORLD_LOST},
 	[WORLD_AWAY1] = {"away1", "10.0.3.2", WORLD_AWAY},
 	[WORLD_SMALL1] = {"small1", "10.0.3.3", WORLD_SMALL},
+	[WORLD_GRE4_B] = {"gre4b", "10.0.4.1", WORLD_GRE4},
+	[WORLD_GRE6_B] = {"gre6b", "2001:db8:9::41", WORLD_GRE6},
+	[WORLD_GUE4_B] = {"gue4b", "10.0.4.2", WORLD_GUE4},
+	[WORLD_GUE6_B] = {"gue6b", "2001:db8:9::42", WORLD_GUE6},
+	[WORLD_LINK4_B] = {"link4b", "10.0.4.3", WORLD_LINK4},
+	[WORLD_LINK6_B] = {"link6b", "2001:db8:9::43", WORLD_LINK6},
+	[WORLD_FAR_B] = {"farb", "10.0.4.4", WORLD_FAR},
 	[WORLD_E1] = {"e1", "10.0.3.4", WORLD_NONE},
 };
 
@@ -102,38 +128,58 @@ const char world_yaml[] = "node:\n"
 			  "  - name: empty\n"
 			  "    check: {type: none}\n"
 			  "    backends: [{name: e1, address: 10.0.3.4}]\n"
-			  "services:\n"
-			  "  - name: one4\n"
-			  "    vips: [198.51.100.10, \"2001:db8:10::10\"]\n"
-			  "    listen: [tcp/80, tcp/8000, tcp/8099, udp/53]\n"
-			  "    pool: one4\n"
-			  "    forward: ipip\n"
-			  "    tracking: always\n"
-			  "  - name: one6\n"
-			  "    vips: [198.51.100.20, \"2001:db8:10::20\"]\n"
-			  "    listen: [tcp/80, udp/443]\n"
-			  "    pool: one6\n"
-			  "    forward: ipip\n"
-			  "    tracking: always\n"
-			  "  - name: loose\n"
-			  "    vips: [198.51.100.10, \"2001:db8:10::10\"]\n"
-			  "    listen: [tcp/9000]\n"
-			  "    pool: loose\n"
-			  "    forward: ipip\n"
-			  "    tracking: none\n"
-			  "    oversize_df: drop\n"
-			  "  - name: many\n"
-			  "    vips: [198.51.100.30, \"2001:db8:10::30\"]\n"
-			  "    listen: [tcp/443, udp/443]\n"
-			  "    pool: many\n"
-			  "    forward: ipip\n"
-			  "    tracking: always\n"
-			  "  - name: empty\n"
-			  "    vips: [198.51.100.40, \"2001:db8:10::40\"]\n"
-			  "    listen: [tcp/80]\n"
-			  "    pool: empty\n"
-			  "    forward: ipip\n"
-			  "    tracking: always\n";
+#define POOL_OF_MODE(name, address) \
+	"  - name: " name "\n"      \
+	"    check: {type: none}\n" \
+	"    backends: [{name: " name "b, address: \"" address "\"}]\n"
+	POOL_OF_MODE("gre4", "10.0.4.1") POOL_OF_MODE("gre6", "2001:db8:9::41")
+		POOL_OF_MODE("gue4", "10.0.4.2") POOL_OF_MODE("gue6", "2001:db8:9::42")
+			POOL_OF_MODE("link4", "10.0.4.3") POOL_OF_MODE("link6", "2001:db8:9::43")
+#undef POOL_OF_MODE
+				"services:\n"
+				"  - name: one4\n"
+				"    vips: [198.51.100.10, \"2001:db8:10::10\"]\n"
+				"    listen: [tcp/80, tcp/8000, tcp/8099, udp/53]\n"
+				"    pool: one4\n"
+				"    forward: ipip\n"
+				"    tracking: always\n"
+				"  - name: one6\n"
+				"    vips: [198.51.100.20, \"2001:db8:10::20\"]\n"
+				"    listen: [tcp/80, udp/443]\n"
+				"    pool: one6\n"
+				"    forward: ipip\n"
+				"    tracking: always\n"
+				"  - name: loose\n"
+				"    vips: [198.51.100.10, \"2001:db8:10::10\"]\n"
+				"    listen: [tcp/9000]\n"
+				"    pool: loose\n"
+				"    forward: ipip\n"
+				"    tracking: none\n"
+				"    oversize_df: drop\n"
+				"  - name: many\n"
+				"    vips: [198.51.100.30, \"2001:db8:10::30\"]\n"
+				"    listen: [tcp/443, udp/443]\n"
+				"    pool: many\n"
+				"    forward: ipip\n"
+				"    tracking: always\n"
+				"  - name: empty\n"
+				"    vips: [198.51.100.40, \"2001:db8:10::40\"]\n"
+				"    listen: [tcp/80]\n"
+				"    pool: empty\n"
+				"    forward: ipip\n"
+				"    tracking: always\n"
+#define SERVICE_OF_MODE(name, mode, last)                              \
+	"  - name: " name "\n"                                         \
+	"    vips: [198.51.100." last ", \"2001:db8:10::" last "\"]\n" \
+	"    listen: [tcp/80, udp/53]\n"                               \
+	"    pool: " name "\n"                                         \
+	"    forward: " mode "\n"
+	SERVICE_OF_MODE("gre4", "gre", "90") SERVICE_OF_MODE("gre6", "gre", "91")
+		SERVICE_OF_MODE("gue4", "gue", "92") SERVICE_OF_MODE("gue6", "gue", "93")
+			SERVICE_OF_MODE("link4", "l2dsr", "94")
+				SERVICE_OF_MODE("link6", "l2dsr", "95")
+#undef SERVICE_OF_MODE
+	;
 
 const char *world_service_name(uint32_t service)
 {
@@ -148,6 +194,11 @@ const char *world_backend_name(uint32_t backend)
 bool world_service_tracks(uint32_t service)
 {
 	return service != WORLD_NONE && !services[service].untracked;
+}
+
+enum pkt_mode world_service_mode(uint32_t service)
+{
+	return services[service].mode;
 }
 
 bool world_service_in_file(uint32_t service)
@@ -197,6 +248,7 @@ static void fill_backend(struct dp_tables *tables, uint32_t index)
 	struct dp_nexthop hop = {
 		.ifindex = index == WORLD_AWAY1 ? WORLD_AWAY_IFINDEX : WORLD_IFINDEX,
 		.mtu = index == WORLD_SMALL1 ? WORLD_SMALL_MTU : WORLD_MTU,
+		.on_link = index != WORLD_FAR_B,
 	};
 
 	memcpy(hop.src_mac, WORLD_SRC_MAC, sizeof(hop.src_mac));
@@ -261,6 +313,7 @@ void world_fill(struct dp_tables *tables)
 	for (uint32_t s = 1; s < WORLD_SERVICES; s++) {
 		tables->services[s].identity = 100 + s;
 		tables->services[s].pool_identity = 200 + s;
+		tables->services[s].mode = (uint8_t)services[s].mode;
 		tables->services[s].flags =
 			services[s].untracked ? 0 : ABI_SERVICE_TRACK | ABI_SERVICE_TOO_BIG;
 		for (int v = 0; v < 2 && services[s].vips[v]; v++)

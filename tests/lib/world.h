@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "engine/tables.h"
+#include "pkt/mode.h"
 
 enum world_service {
 	WORLD_NONE,
@@ -22,6 +23,13 @@ enum world_service {
 	WORLD_LOST,  /* tcp/80; no next hop */
 	WORLD_AWAY,  /* tcp/80; leaves at another interface */
 	WORLD_SMALL, /* tcp/80; a path of WORLD_SMALL_MTU bytes */
+	WORLD_GRE4,  /* these: tcp/80, udp/53; in the mode and the outer family of their name */
+	WORLD_GRE6,
+	WORLD_GUE4,
+	WORLD_GUE6,
+	WORLD_LINK4, /* the same by l2dsr; the family is that of the backend's address */
+	WORLD_LINK6,
+	WORLD_FAR, /* tcp/80; l2dsr, but its backend is behind a router */
 	WORLD_SERVICES,
 };
 
@@ -37,6 +45,13 @@ enum world_backend {
 	WORLD_LOST1,
 	WORLD_AWAY1,
 	WORLD_SMALL1,
+	WORLD_GRE4_B,
+	WORLD_GRE6_B,
+	WORLD_GUE4_B,
+	WORLD_GUE6_B,
+	WORLD_LINK4_B,
+	WORLD_LINK6_B,
+	WORLD_FAR_B,
 	WORLD_E1, /* the backend that WORLD_EMPTY does not have: in the file it is down */
 	WORLD_BACKENDS,
 };
@@ -71,6 +86,21 @@ enum {
 #define WORLD_SMALL_VIP4 "198.51.100.80"
 #define WORLD_SMALL_VIP6 "2001:db8:10::80"
 
+#define WORLD_GRE4_VIP4  "198.51.100.90"
+#define WORLD_GRE4_VIP6  "2001:db8:10::90"
+#define WORLD_GRE6_VIP4  "198.51.100.91"
+#define WORLD_GRE6_VIP6  "2001:db8:10::91"
+#define WORLD_GUE4_VIP4  "198.51.100.92"
+#define WORLD_GUE4_VIP6  "2001:db8:10::92"
+#define WORLD_GUE6_VIP4  "198.51.100.93"
+#define WORLD_GUE6_VIP6  "2001:db8:10::93"
+#define WORLD_LINK4_VIP4 "198.51.100.94"
+#define WORLD_LINK4_VIP6 "2001:db8:10::94"
+#define WORLD_LINK6_VIP4 "198.51.100.95"
+#define WORLD_LINK6_VIP6 "2001:db8:10::95"
+#define WORLD_FAR_VIP4   "198.51.100.96"
+#define WORLD_FAR_VIP6   "2001:db8:10::96"
+
 #define WORLD_SRC_MAC "\x02\x00\x00\x00\x00\x01"
 #define WORLD_DST_MAC "\x02\x00\x00\x00\x00\x02"
 
@@ -80,6 +110,7 @@ const char *world_backend_name(uint32_t backend);
 /* Where the backend's tunnel ends. */
 struct addr world_backend_addr(uint32_t backend);
 bool world_service_tracks(uint32_t service);
+enum pkt_mode world_service_mode(uint32_t service);
 /* Of the services file: WORLD_EMPTY's backend e1 is to be said down, others behave as ONE4. */
 bool world_service_in_file(uint32_t service);
 

@@ -75,6 +75,12 @@ static const char *const whole_rows[] = {
 	"tcp6 syn",
 	"udp6",
 	"tcp4 redirected",
+	"tcp4 by gre over ipv4",
+	"udp6 by gre over ipv6",
+	"tcp6 by gue over ipv4",
+	"udp4 by gue over ipv6",
+	"tcp4 by l2dsr",
+	"udp6 by l2dsr to an ipv6 backend",
 	"icmp4 echo",
 	"icmp6 echo",
 	"icmp4 too big about tcp",
@@ -255,6 +261,38 @@ static void test_outer_source(void **state)
 		assert_in_range(per_backend[b], FLOWS / 4 - 120, FLOWS / 4 + 120);
 }
 
+/* By GUE the outer source is the node's one address, and the source port varies in its place. */
+static void test_outer_port(void **state)
+{
+	enum { FLOWS = 1000 };
+	static struct engine_outcome first, later;
+	static uint8_t seen[65536];
+	size_t distinct = 0;
+	struct frame frame;
+
+	(void)state;
+	for (size_t e = 0; e < engine_count; e++)
+		engines[e].tables->services[WORLD_MANY].mode = PKT_MODE_GUE;
+	engines_forget_flows();
+	for (uint16_t i = 0; i < FLOWS; i++) {
+		const uint8_t *udp;
+		uint16_t port;
+
+		packets_build_many(i % 2, (uint16_t)(20000 + i), FRAME_SYN, &frame);
+		engines_run("first of a flow", &frame, &first);
+		packets_build_many(i % 2, (uint16_t)(20000 + i), FRAME_ACK | FRAME_PSH, &frame);
+		engines_run("later of a flow", &frame, &later);
+		assert_memory_equal(first.bytes, later.bytes, FRAME_ETH + 28);
+		assert_int_equal(source_of(&first), 0);
+		udp = first.bytes + FRAME_ETH + (first.bytes[12] == 0x08 ? 20 : 40);
+		port = (uint16_t)(udp[0] << 8 | udp[1]);
+		distinct += seen[port]++ == 0;
+	}
+	/* 1000 draws of 16384 meet about 30 times. */
+	assert_true(distinct > 900);
+	engines_refill();
+}
+
 /* Every frame is counted once, under its verdict, with its length as it came. */
 static void test_counters(void **state)
 {
@@ -294,7 +332,8 @@ int main(void)
 		cmocka_unit_test(engines_test_kernel_ran), cmocka_unit_test(test_table),
 		cmocka_unit_test(test_truncation),         cmocka_unit_test(test_short_chain),
 		cmocka_unit_test(test_bit_flips),          cmocka_unit_test(test_random_damage),
-		cmocka_unit_test(test_outer_source),       cmocka_unit_test(test_counters),
+		cmocka_unit_test(test_outer_source),       cmocka_unit_test(test_outer_port),
+		cmocka_unit_test(test_counters),
 	};
 
 	return cmocka_run_group_tests(tests, engines_open, engines_close);

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../lib/expect.h"
 #include "../lib/frame.h"
 #include "../lib/packets.h"
 #include "../lib/trace_run.h"
@@ -67,17 +68,23 @@ static void check_out(const struct packet_row *row, const struct frame *inner, c
 			     source6[] = {0x20, 1, 0xd, 0xb8, 0, 0xf, 0, 0};
 	struct addr to = world_backend_addr(row->backend);
 	struct frame_tunnel tunnel = {.outer4 = addr_is4(&to)};
-	const uint8_t *outer;
+	const uint8_t *outer, *between;
 	struct frame expected;
 	size_t length = strlen(hex) / 2;
 
-	assert_true(length > FRAME_ETH + 40 && length <= sizeof(out));
+	assert_true(length >= FRAME_ETH + 40 && length <= sizeof(out));
 	for (size_t i = 0; i < length; i++)
 		out[i] = hex_byte(hex + 2 * i);
 	outer = out + frame_link_length(out, length);
+	between = outer + (tunnel.outer4 ? 20 : 40);
+	tunnel.mode = expect_mode(world_service_mode(row->service));
+	if (tunnel.mode == FRAME_GUE)
+		tunnel.sport = (uint16_t)(between[0] << 8 | between[1]);
 	memcpy(tunnel.dst_mac, WORLD_DST_MAC, 6);
 	memcpy(tunnel.src_mac, WORLD_SRC_MAC, 6);
-	if (tunnel.outer4) {
+	if (tunnel.mode == FRAME_L2DSR) {
+		/* Nothing stands before the packet. */
+	} else if (tunnel.outer4) {
 		assert_memory_equal(outer + 12, source4, sizeof(source4));
 		memcpy(tunnel.src, outer + 12, 4);
 		memcpy(tunnel.dst, to.bytes + 12, 4);
@@ -406,7 +413,8 @@ static void test_words(void **state)
 	assert_non_null(strstr(outcome.out, "1: 54 bytes, TCP from 203.0.113.5 port 40000 to "
 					    "198.51.100.10 port 80: forwarded (tx), "));
 	assert_non_null(strstr(outcome.out, "service one4, slot "));
-	assert_non_null(strstr(outcome.out, "the slot gives it to b4 (10.0.1.11); leaves with 74"));
+	assert_non_null(
+		strstr(outcome.out, "the slot gives it to b4 (10.0.1.11); leaves by ipip with 74"));
 	assert_non_null(strstr(outcome.out, "the flow's entry gives it to b4"));
 	assert_non_null(strstr(outcome.out, "3: 1 bytes, no whole IP packet: malformed (pass)"));
 	trace_done(&outcome);

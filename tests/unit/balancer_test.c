@@ -15,6 +15,7 @@
 
 #include "../lib/frame.h"
 #include "engine/native.h"
+#include "pkt/mode.h"
 #include "weir/node/balancer.h"
 
 enum { UP = ABI_BACKEND_UP, KEEP = ABI_BACKEND_KEEP };
@@ -284,6 +285,48 @@ static void test_deadline(void **state)
 	assert_int_equal(balancer_deadline_ms(balancer, 6000), UINT64_MAX);
 }
 
+/* Each service has its own way of forwarding, and a new file may change it. */
+static void test_forward(void **state)
+{
+	(void)state;
+	begin("backends: [" B1 "]",
+	      "{name: a, vips: [192.0.2.1], listen: [tcp/80], pool: web, forward: gre}, "
+	      "{name: b, vips: [192.0.2.1], listen: [tcp/81], pool: web, forward: gue}, "
+	      "{name: c, vips: [192.0.2.1], listen: [tcp/82], pool: web}");
+	assert_int_equal(tables->services[balancer_service_record(balancer, 0)].mode, PKT_MODE_GRE);
+	assert_int_equal(tables->services[balancer_service_record(balancer, 1)].mode, PKT_MODE_GUE);
+	assert_int_equal(tables->services[balancer_service_record(balancer, 2)].mode,
+			 PKT_MODE_IPIP);
+	killed();
+	begin("backends: [" B1 "]",
+	      "{name: a, vips: [192.0.2.1], listen: [tcp/80], pool: web, forward: l2dsr}");
+	assert_int_equal(tables->services[balancer_service_record(balancer, 0)].mode,
+			 PKT_MODE_L2DSR);
+}
+
+/* Whether a next hop is the backend itself each change says, and changes of health keep. */
+static void test_link(void **state)
+{
+	struct dp_nexthop hop = {.ifindex = 3, .mtu = 1500, .on_link = true};
+	const uint32_t found = ABI_BACKEND_NEIGH | ABI_BACKEND_LINK;
+
+	(void)state;
+	begin("backends: [" B1 ", " B2 "]", SHOP);
+	all_healthy();
+	balancer_set_nexthop(balancer, 0, 0, &hop);
+	assert_int_equal(flags(0), UP | KEEP | found);
+	balancer_set_health(balancer, 0, 0, POOL_UNHEALTHY, 1000);
+	assert_int_equal(flags(0), KEEP | found);
+	hop.on_link = false;
+	balancer_set_nexthop(balancer, 0, 0, &hop);
+	assert_int_equal(flags(0), KEEP | ABI_BACKEND_NEIGH);
+	hop.on_link = true;
+	balancer_set_nexthop(balancer, 0, 0, &hop);
+	assert_int_equal(flags(0), KEEP | found);
+	balancer_set_nexthop(balancer, 0, 0, NULL);
+	assert_int_equal(flags(0), KEEP);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -291,7 +334,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_same_file), TEST(test_other_file), TEST(test_flows_stay),
 		TEST(test_settle),    TEST(test_maint),      TEST(test_deadline),
-		TEST(test_weight_0),
+		TEST(test_weight_0),  TEST(test_forward),    TEST(test_link),
 	};
 
 	return cmocka_run_group_tests_name("balancer", tests, NULL, NULL);

@@ -208,8 +208,22 @@ static const struct wrong_case wrong_cases[] = {
 		   "  - {name: a, vips: [192.0.2.1], listen: *l, pool: web}\n",
 	 {{4, 46, "of service \"a\" is that of service \"a\""},
 	  {5, 12, "service a is there already"}}},
-	{SHOP("forward: gre"), {{3, 82, "forward \"gre\" does not work yet, expected ipip"}}},
-	{SHOP("forward: ipsec"), {{3, 82, "forward \"ipsec\" is not known, expected ipip"}}},
+	{SHOP("forward: geneve"),
+	 {{3, 82, "forward \"geneve\" does not work yet, expected one of ipip, gre, gue, l2dsr"}}},
+	{NODE "pools: [{name: web, backends: [{name: b1, address: 10.0.1.1, port: 8080}]}]\n"
+	      "services: [{name: shop, vips: [192.0.2.1], listen: [tcp/80], pool: web, "
+	      "forward: gre}]\n",
+	 {{2, 68, "listens on 80: gre cannot change ports"}}},
+	{NODE "pools: [{name: web, backends: [{name: b1, address: 10.0.1.1, port: 8080}]}]\n"
+	      "services: [{name: shop, vips: [192.0.2.1], listen: [tcp/80], pool: web, "
+	      "forward: gue}]\n",
+	 {{2, 68, "listens on 80: gue cannot change ports"}}},
+	{NODE "pools: [{name: web, backends: [{name: b1, address: 10.0.1.1, port: 8080}]}]\n"
+	      "services: [{name: shop, vips: [192.0.2.1], listen: [tcp/80], pool: web, "
+	      "forward: l2dsr}]\n",
+	 {{2, 68, "listens on 80: l2dsr cannot change ports"}}},
+	{SHOP("forward: ipsec"),
+	 {{3, 82, "forward \"ipsec\" is not known, expected one of ipip, gre, gue, l2dsr"}}},
 	{SHOP("policy: source"),
 	 {{3, 81, "policy \"source\" does not work yet, expected 5-tuple"}}},
 	{SHOP("tracking: transition"),

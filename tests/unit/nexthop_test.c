@@ -159,6 +159,7 @@ static void test_direct(void **state)
 	assert_int_equal(seen.last.src_mac[0], 2);
 	assert_source(&seen, "10.0.0.1");
 	assert_string_equal(seen.last.why, "");
+	assert_true(seen.last.on_link);
 	assert_true(nexthop_now(seen.watch)->resolved);
 	assert_true(pairs_neighbour("v0", "10.0.0.2").managed);
 }
@@ -173,6 +174,7 @@ static void test_gateway(void **state)
 	wait_mac(&seen, 3);
 	assert_int_equal(seen.last.ifindex, if_nametoindex("v2"));
 	assert_int_equal(seen.last.mtu, 1400);
+	assert_false(seen.last.on_link);
 	assert_source(&seen, "10.0.0.1");
 	pairs_run("ip route replace 192.0.2.0/24 via 10.0.1.2 mtu 9000");
 	seen.mtu = 1500; /* no route makes an interface larger */
@@ -195,6 +197,8 @@ static void test_ip6(void **state)
 	wait_mac(&direct, 1);
 	wait_mac(&routed, 1);
 	wait_mac(&mixed, 1);
+	assert_true(direct.last.on_link);
+	assert_false(mixed.last.on_link);
 	assert_int_equal(direct.last.mtu, 1500);
 	assert_int_equal(routed.last.mtu, 1280);
 	assert_source(&direct, "fd00::1");

@@ -77,8 +77,9 @@ static void print_service(const struct conf_node *node, const struct conf_servic
 	struct sizes sizes = sizes_of(node, service);
 	char listen[CONF_LISTEN_TEXT_MAX];
 
-	printf("service %s: to pool %s by ipip, tracking %s, listens on", service->name,
-	       service->pool->name, show_tracking(service->tracking));
+	printf("service %s: to pool %s by %s, tracking %s, listens on", service->name,
+	       service->pool->name, conf_forward_name(service->forward),
+	       show_tracking(service->tracking));
 	for (size_t i = 0; i < service->listen_count; i++)
 		printf(" %s", conf_listen_format(&service->listens[i], listen));
 	printf(" of");
@@ -174,10 +175,10 @@ static json_t *service_json(const struct conf_node *node, const struct conf_serv
 {
 	struct sizes sizes = sizes_of(node, service);
 
-	return json_pack("{s:s, s:o, s:o, s:s, s:o}", "name", service->name, "vips",
+	return json_pack("{s:s, s:o, s:o, s:s, s:s, s:o}", "name", service->name, "vips",
 			 show_addrs(service->vips, service->vip_count), "listen",
-			 show_listens(service), "pool", service->pool->name, "sizes",
-			 sizes_json(&sizes));
+			 show_listens(service), "pool", service->pool->name, "forward",
+			 conf_forward_name(service->forward), "sizes", sizes_json(&sizes));
 }
 
 static json_t *conf_json(const struct conf *conf, const struct err_list *warnings)

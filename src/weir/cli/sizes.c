@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "weir/cli/sizes.h"
 
-#include <linux/ip.h>
-#include <linux/ipv6.h>
 #include <stdio.h>
 
 #include "engine/agent_dp.h"
 #include "host/host.h"
+#include "pkt/mode.h"
+#include "weir/node/assemble.h"
 
 enum { MTU_ASSUMED = 1500 };
 
@@ -35,11 +35,13 @@ static void find_mtu(const struct conf_node *node, struct sizes *sizes)
 /* The most that any backend's tunnel adds, so that a path's size does not depend on the flow. */
 static uint32_t overhead_of(const struct conf_service *service)
 {
+	uint8_t mode = assemble_mode(service->forward);
+
 	for (size_t i = 0; i < service->pool->backend_count; i++) {
 		if (!addr_is4(&service->pool->backends[i].address))
-			return sizeof(struct ipv6hdr);
+			return pkt_mode_overhead(mode, 0);
 	}
-	return sizeof(struct iphdr);
+	return pkt_mode_overhead(mode, 1);
 }
 
 struct sizes sizes_of(const struct conf_node *node, const struct conf_service *service)

@@ -287,6 +287,7 @@ static int fill_tables(struct trace *trace)
 		return command_fail(name, "%s", err.text);
 	set_sources(trace);
 	trace->hop.ifindex = IFINDEX;
+	trace->hop.on_link = true;
 	trace->hop.mtu = conf->node.path_mtu ? conf->node.path_mtu : MTU_DEFAULT;
 	for (size_t p = 0; p < conf->pool_count; p++) {
 		for (size_t m = 0; m < conf->pools[p].backend_count; m++)

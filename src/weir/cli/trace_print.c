@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/addr.h"
+#include "pkt/mode.h"
 #include "pkt/parse.h"
 #include "pkt/vlan.h"
 #include "weir/cli/show.h"
@@ -158,6 +159,18 @@ static const char *why_text(uint32_t why)
 	}
 }
 
+static const char *forward_name(const struct trace_names *names, const struct abi_trace *trace)
+{
+	static const char *const modes[PKT_MODES] = {
+		[PKT_MODE_IPIP] = "ipip",
+		[PKT_MODE_GRE] = "gre",
+		[PKT_MODE_GUE] = "gue",
+		[PKT_MODE_L2DSR] = "l2dsr",
+	};
+
+	return modes[names->tables->services[trace->service].mode % PKT_MODES];
+}
+
 /* Where the slot points now is worth saying where an entry decided otherwise. */
 static void print_choice(const struct trace_names *names, const struct abi_trace *trace)
 {
@@ -189,7 +202,8 @@ void trace_print(const struct trace_names *names, const struct trace_packet *pac
 		return;
 	print_choice(names, &result->trace);
 	if (dp_action_leaves(result->action))
-		printf("; leaves with %zu bytes", result->length);
+		printf("; leaves by %s with %zu bytes", forward_name(names, &result->trace),
+		       result->length);
 	putchar('\n');
 }
 

@@ -100,12 +100,25 @@ static void on_health(void *arg, struct health_check *check, enum health_state s
 		  log_quote(healthy ? "check succeeded" : status->last_error).text);
 }
 
+static bool needs_link(const struct app_backend *backend)
+{
+	const struct conf *conf = backend->app->conf;
+
+	for (size_t i = 0; i < conf->service_count; i++) {
+		if (conf->services[i].pool == conf_pool(backend) &&
+		    conf->services[i].forward == CONF_FORWARD_L2DSR)
+			return true;
+	}
+	return false;
+}
+
 static void on_nexthop(void *arg, const struct nexthop *nexthop)
 {
 	struct app_backend *backend = arg;
 	struct app *app = backend->app;
 	uint32_t path_mtu = app->conf->node.path_mtu;
-	struct dp_nexthop hop = {.ifindex = nexthop->ifindex, .mtu = nexthop->mtu};
+	struct dp_nexthop hop = {
+		.ifindex = nexthop->ifindex, .mtu = nexthop->mtu, .on_link = nexthop->on_link};
 	char interface[IF_NAMESIZE] = "?";
 
 	if (!nexthop->resolved) {
@@ -121,6 +134,11 @@ static void on_nexthop(void *arg, const struct nexthop *nexthop)
 		hop.mtu = path_mtu;
 	balancer_set_source(app->balancer, &nexthop->source);
 	balancer_set_nexthop(app->balancer, backend->pool, backend->member, &hop);
+	if (!nexthop->on_link && needs_link(backend))
+		log_write(LOG_WARN, &backend->log,
+			  "backend is behind a router, so l2dsr does not reach it",
+			  "pool=%s backend=%s", conf_pool(backend)->name,
+			  conf_backend(backend)->name);
 	if_indextoname(nexthop->ifindex, interface);
 	log_write(LOG_INFO, &backend->log, "next hop",
 		  "pool=%s backend=%s interface=%s mac=%02x:%02x:%02x:%02x:%02x:%02x "

@@ -7,6 +7,8 @@
 
 #include <xxhash.h>
 
+#include "pkt/mode.h"
+
 static uint64_t hash_text(const char *text, uint64_t seed)
 {
 	return XXH64(text, strlen(text), seed);
@@ -88,4 +90,16 @@ int assemble_pool(const struct conf *conf, const struct conf_pool *pool, const u
 	error = pool_new(&spec, ret);
 	free(members);
 	return error;
+}
+
+uint8_t assemble_mode(enum conf_forward forward)
+{
+	static const uint8_t modes[] = {
+		[CONF_FORWARD_IPIP] = PKT_MODE_IPIP,
+		[CONF_FORWARD_GRE] = PKT_MODE_GRE,
+		[CONF_FORWARD_GUE] = PKT_MODE_GUE,
+		[CONF_FORWARD_L2DSR] = PKT_MODE_L2DSR,
+	};
+
+	return modes[forward];
 }

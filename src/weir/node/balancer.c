@@ -15,7 +15,7 @@
 
 #include "base/time.h"
 #include "dp/abi.h"
-#include "pkt/ctx.h"
+#include "pkt/mode.h"
 #include "weir/node/assemble.h"
 #include "weir/node/records.h"
 
@@ -204,7 +204,7 @@ static void write_flag(struct balancer *balancer, size_t at, size_t member, uint
 	if (backend->flags & ABI_BACKEND_KEEP &&
 	    pool_member_admin(pool->pool, member) == POOL_MAINT)
 		backend->generation++;
-	wanted |= backend->flags & ABI_BACKEND_NEIGH;
+	wanted |= backend->flags & (ABI_BACKEND_NEIGH | ABI_BACKEND_LINK);
 	if (backend->flags != wanted)
 		__atomic_store_n(&backend->flags, wanted, __ATOMIC_RELEASE);
 }
@@ -240,6 +240,7 @@ static void write_services(struct balancer *balancer)
 		struct abi_service *service = &balancer->tables->services[balancer->services[i]];
 
 		service->flags = service_flags(conf);
+		service->mode = assemble_mode(conf->forward);
 		service->pool_identity = pool->identity;
 		__atomic_store_n(&service->table,
 				 abi_table(pool->first_slot, pool_table_size(pool->pool)),

@@ -21,9 +21,10 @@ static json_t *report_service(const struct app *app, size_t at)
 
 	return json_pack("{s:s, s:o, s:o, s:s, s:s, s:s, s:I, s:I}", "name", service->name, "vips",
 			 show_addrs(service->vips, service->vip_count), "listen",
-			 show_listens(service), "pool", service->pool->name, "forward", "ipip",
-			 "tracking", show_tracking(service->tracking), "packets",
-			 (json_int_t)count.packets, "bytes", (json_int_t)count.bytes);
+			 show_listens(service), "pool", service->pool->name, "forward",
+			 conf_forward_name(service->forward), "tracking",
+			 show_tracking(service->tracking), "packets", (json_int_t)count.packets,
+			 "bytes", (json_int_t)count.bytes);
 }
 
 static json_t *report_check(const struct app_backend *backend)
@@ -59,14 +60,15 @@ static json_t *report_backend(const struct app_backend *backend)
 	char text[ADDR_TEXT_MAX];
 
 	return json_pack(
-		"{s:s, s:s, s:i, s:s, s:s, s:b, s:i, s:f, s:I, s:I, s:o, s:b, s:s}", "name",
+		"{s:s, s:s, s:i, s:s, s:s, s:b, s:i, s:f, s:I, s:I, s:o, s:b, s:b, s:s}", "name",
 		conf->name, "address", addr_format(&conf->address, text), "weight",
 		(int)conf->weight, "state", show_admin(pool_member_admin(pool, backend->member)),
 		"health", show_health(pool_member_health(pool, backend->member)), "usable",
 		pool_member_usable(pool, backend->member), "slots", (int)slots, "share",
 		100.0 * slots / pool_table_size(pool), "packets", (json_int_t)count.packets,
 		"bytes", (json_int_t)count.bytes, "check", report_check(backend), "next_hop",
-		nexthop->resolved, "next_hop_why", nexthop->resolved ? "" : nexthop->why);
+		nexthop->resolved, "on_link", nexthop->resolved && nexthop->on_link, "next_hop_why",
+		nexthop->resolved ? "" : nexthop->why);
 }
 
 static json_t *report_pools(const struct app *app)
