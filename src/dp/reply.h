@@ -134,12 +134,14 @@ PKT_INLINE int reply_is_due(const struct pkt_ctx *ctx, const struct pkt *pkt, in
 	pkt_eth *eth = pkt_take(&cursor, pkt_eth);
 	pkt_ip4 *ip;
 
-	if (!eth || !reply_link_is_host(eth) || !reply_source_is_host(pkt) || pkt->why == WHY_ICMP)
+	/* Of what quotes a flow, the addresses are the flow's, not the packet's. */
+	if (!eth || pkt->quoted || !reply_link_is_host(eth) || !reply_source_is_host(pkt))
 		return 0;
 	if (pkt->version == 6)
 		return env_has_ipv6() && pkt->length > REPLY_MTU6_MIN;
 	ip = pkt_take(&cursor, pkt_ip4);
-	return ip && mtu >= REPLY_MTU4_MIN && (ip->frag_off & PKT_BE16(0x5fff)) == PKT_BE16(0x4000);
+	return ip && mtu >= REPLY_MTU4_MIN && ip->protocol != IPPROTO_ICMP &&
+	       (ip->frag_off & PKT_BE16(0x5fff)) == PKT_BE16(0x4000);
 }
 
 /* For a packet longer than `mtu`, which is what fits. Always a verdict. */

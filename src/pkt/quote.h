@@ -24,9 +24,10 @@ struct pkt_error {
 	__u8 rest[6];
 };
 
-struct pkt_ports {
+struct pkt_port_pair {
 	__be16 source, dest;
-} PKT_LOOSE;
+};
+typedef struct pkt_port_pair pkt_ports PKT_LOOSE;
 
 /* Source quench and redirects are no errors that a backend's TCP or UDP would hear (RFC 6633). */
 PKT_INLINE int pkt_icmp_is_error(const struct pkt *pkt, __u8 type)
@@ -80,7 +81,7 @@ PKT_INLINE int pkt_parse_quote(const struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct pkt_cursor cursor = pkt_cursor(ctx, pkt->l4);
 	struct pkt_error *error = pkt_take(&cursor, struct pkt_error);
-	struct pkt_ports *ports;
+	pkt_ports *ports;
 	struct pkt_chain chain = {
 		.at = pkt->l4 + (__u32)sizeof(*error),
 		.end = pkt->length + (__u32)sizeof(pkt_eth),
@@ -96,7 +97,7 @@ PKT_INLINE int pkt_parse_quote(const struct pkt_ctx *ctx, struct pkt *pkt)
 	    (chain.proto != IPPROTO_TCP && chain.proto != IPPROTO_UDP))
 		return 0;
 	cursor = pkt_cursor(ctx, chain.at);
-	ports = pkt_take(&cursor, struct pkt_ports);
+	ports = pkt_take(&cursor, pkt_ports);
 	if (!ports)
 		return 0;
 	pkt->quoted = 1;

@@ -17,10 +17,11 @@ struct pkt_vlan {
 };
 
 /* The rest of a tag, whose own type stands before it, and the type that comes after it. */
-struct pkt_tag {
+struct pkt_tag_rest {
 	__be16 control;
 	__be16 next;
-} PKT_LOOSE;
+};
+typedef struct pkt_tag_rest pkt_tag PKT_LOOSE;
 
 PKT_INLINE int pkt_vlan_is_ip(__be16 type)
 {
@@ -32,7 +33,7 @@ PKT_INLINE __u32 pkt_vlan_count(const struct pkt_ctx *ctx)
 {
 	struct pkt_cursor cursor = pkt_cursor(ctx, 0);
 	pkt_eth *eth = pkt_take(&cursor, pkt_eth);
-	struct pkt_tag *outer = pkt_take(&cursor, struct pkt_tag), *inner;
+	pkt_tag *outer = pkt_take(&cursor, pkt_tag), *inner;
 
 	if (!eth || !outer)
 		return 0;
@@ -40,7 +41,7 @@ PKT_INLINE __u32 pkt_vlan_count(const struct pkt_ctx *ctx)
 		return 1;
 	if (eth->h_proto != PKT_BE16(ETH_P_8021Q) && eth->h_proto != PKT_BE16(ETH_P_8021AD))
 		return 0;
-	inner = pkt_take(&cursor, struct pkt_tag);
+	inner = pkt_take(&cursor, pkt_tag);
 	return inner && outer->next == PKT_BE16(ETH_P_8021Q) && pkt_vlan_is_ip(inner->next) ? 2 : 0;
 }
 

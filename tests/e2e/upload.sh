@@ -83,7 +83,8 @@ spawn b1-nginx b1 nginx -c "$DIR/store.conf" -e stderr
 wait_for 5 backend_listens b1 || fail "nginx of b1 listens"
 agent_start b1
 # What does not fit is dropped in silence, or else the counter-proof would not fail.
-node_config 1 | sed 's/tracking: always/&, oversize_df: drop/' >"$DIR/lb1.yaml"
+silent_config() { node_config 1 | sed 's/tracking: always/&, oversize_df: drop/' >"$DIR/lb1.yaml"; }
+silent_config
 node_start 1
 for name in client router lb1 b1; do
 	[ -z "$(in_ns "$name" ip -o link show up | grep -v ' lo:' | grep -v 'mtu 1500')" ] ||
@@ -95,8 +96,8 @@ before=$(icmp_errors)
 must "an IPv4 upload arrives, in full-size packets" full_size http://$VIP4 1486
 must "an IPv6 upload arrives, in full-size packets" full_size "http://[$VIP6]" 1506
 end lb1
-rm "$DIR/lb1.yaml"
-FORWARD=gue node_start 1
+FORWARD=gue silent_config
+node_start 1
 must "an IPv4 upload arrives by GUE" full_size http://$VIP4 1494
 must "an IPv6 upload arrives by GUE, in packets of the whole MTU" full_size "http://[$VIP6]" 1514
 must "with no packet too big for the tunnel" test "$(too_big)" = 0
