@@ -28,7 +28,8 @@ BPF_CFLAGS = -std=gnu17 -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Wshadow -Werr
 	-I/usr/include/$(MULTIARCH)
 
 BPF_SRC := $(wildcard src/*/*.bpf.c)
-SKEL := $(BPF_SRC:src/dp/%.bpf.c=$(BUILD)/gen/%.skel.h)
+BPF_OBJ := $(BPF_SRC:%.c=$(BUILD)/%.o)
+SKEL := $(patsubst %.bpf.c,$(BUILD)/gen/%.skel.h,$(notdir $(BPF_SRC)))
 SRC := $(filter-out %.bpf.c,$(wildcard src/*/*.c src/*/*/*.c))
 OBJ := $(SRC:%.c=$(BUILD)/%.o)
 LIB_OBJ := $(filter-out $(BUILD)/src/weir/main.o,$(OBJ))
@@ -61,9 +62,12 @@ $(BUILD)/%.bpf.o: %.bpf.c Makefile
 	@mkdir -p $(@D)
 	$(call say,BPF)$(CLANG) $(BPF_CFLAGS) -MMD -MP -c -o $@ $<
 
-$(BUILD)/gen/%.skel.h: $(BUILD)/src/dp/%.bpf.o
+# A skeleton is named after its program, whatever the program's room.
+$(foreach object,$(BPF_OBJ),$(eval \
+	$(BUILD)/gen/$(patsubst %.bpf.o,%.skel.h,$(notdir $(object))): $(object)))
+$(BUILD)/gen/%.skel.h:
 	@mkdir -p $(@D)
-	$(call say,GEN)$(BPFTOOL) gen skeleton $< name $(subst .,_,$*)_bpf > $@
+	$(call say,GEN)$(BPFTOOL) gen skeleton $(filter %.bpf.o,$^) name $(subst .,_,$*)_bpf > $@
 
 $(UNIT): $(BUILD)/%: $(BUILD)/%.o $(TEST_LIB) $(BUILD)/libweir.a
 	$(call say,LD )$(CC) $(ALL_CFLAGS) -o $@ $^ -lcmocka $(LDLIBS)

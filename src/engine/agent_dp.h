@@ -16,7 +16,7 @@
 #include "base/addr.h"
 #include "base/err.h"
 #include "bpf/links.h"
-#include "dp/abi_agent.h"
+#include "decap/abi_agent.h"
 
 struct agent_dp;
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "../lib/agents.h"
-#include "dp/abi_agent.h"
+#include "decap/abi_agent.h"
 
 #define env_vip      agents_vip
 #define env_balancer agents_balancer
@@ -26,8 +26,8 @@ static void env_count(const struct pkt *pkt, uint32_t verdict)
 	counted++;
 }
 
-#include "dp/clamp.h"
-#include "dp/decap.h"
+#include "decap/clamp.h"
+#include "decap/decap.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

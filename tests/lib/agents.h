@@ -2,7 +2,7 @@
 /*
  * The world that tests of the agent's programs play in: the VIPs and balancers of tunnels.h. The
  * programs in the kernel where the test is root, and what a native run asks of its world (the test
- * defines env_vip and env_balancer as these before it includes dp/decap.h or dp/clamp.h).
+ * defines env_vip and env_balancer as these before it includes decap/decap.h or decap/clamp.h).
  */
 #pragma once
 

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "dp/abi_agent.h"
+#include "decap/abi_agent.h"
 #include "frame.h"
 
 #define TUNNEL_VIP4 "198.51.100.10"

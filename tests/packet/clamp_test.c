@@ -20,7 +20,7 @@
 enum { FRAMES_DAMAGED = 20000 };
 
 #define env_vip agents_vip
-#include "dp/clamp.h"
+#include "decap/clamp.h"
 
 struct clamp_row {
 	const char *name;

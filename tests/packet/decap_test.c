@@ -38,7 +38,7 @@ static void env_count(const struct pkt *pkt, uint32_t verdict)
 
 #define env_vip      agents_vip
 #define env_balancer agents_balancer
-#include "dp/decap.h"
+#include "decap/decap.h"
 
 static const uint32_t actions[] = {
 #define ACTION(name, action, help) XDP_##action,

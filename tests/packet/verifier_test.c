@@ -225,7 +225,7 @@ static int find_objects(void **state)
 	/* BUILD/tests/packet/verifier_test */
 	for (int up = 0; up < 3; up++)
 		*strrchr(self, '/') = '\0';
-	snprintf(path, sizeof(path), "%s/src/dp/*.bpf.o", self);
+	snprintf(path, sizeof(path), "%s/src/*/*.bpf.o", self);
 	return glob(path, 0, NULL, &objects);
 }
 

@@ -8,8 +8,8 @@
 
 #include "conf/conf.h"
 #include "conf/schema.h"
+#include "decap/abi_agent.h"
 #include "dp/abi.h"
-#include "dp/abi_agent.h"
 #include "hash/maglev.h"
 #include "weir/cli/show.h"
 #include "weir/cli/sizes.h"

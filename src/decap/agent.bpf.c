@@ -8,7 +8,7 @@
 
 #include <bpf/bpf_helpers.h>
 
-#include "dp/abi_agent.h"
+#include "decap/abi_agent.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -74,8 +74,8 @@ static __always_inline void count(void *map, __u32 index, __u32 bytes)
 struct pkt;
 static __always_inline void env_count(const struct pkt *pkt, __u32 verdict);
 
-#include "dp/clamp.h"
-#include "dp/decap.h"
+#include "decap/clamp.h"
+#include "decap/decap.h"
 
 static __always_inline void env_count(const struct pkt *pkt, __u32 verdict)
 {

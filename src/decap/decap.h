@@ -2,7 +2,7 @@
 /*
  * The agent's decision about a frame that comes in: take the tunnel off what a balancer sent for
  * a VIP, keep silent about VIPs, and leave all else to the host. One text for the XDP program and
- * for native tests. Which tunnels these are is in dp/tunnel.h.
+ * for native tests. Which tunnels these are is in decap/tunnel.h.
  *
  * The includer supplies, before it includes this:
  *   int env_vip(const struct pkt_addr *)       the IP version of the VIP, of the balancers'
@@ -16,8 +16,8 @@
  */
 #pragma once
 
-#include "dp/silence.h"
-#include "dp/tunnel.h"
+#include "decap/silence.h"
+#include "decap/tunnel.h"
 #include "pkt/csum.h"
 #include "pkt/parse.h"
 

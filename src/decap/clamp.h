@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "dp/abi_agent.h"
+#include "decap/abi_agent.h"
 #include "pkt/parse.h"
 
 enum {

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "dp/abi_agent.h"
+#include "decap/abi_agent.h"
 #include "pkt/encap.h"
 #include "pkt/parse.h"
 
