@@ -15,20 +15,6 @@ set -u
 
 UPLOAD_BYTES=2000000
 
-# Debian's light nginx has WebDAV's PUT.
-store_config() {
-	cat <<-END
-		daemon off; master_process off; pid $DIR/store.pid; error_log stderr;
-		events { worker_connections 256; }
-		http {
-		access_log off; client_max_body_size 0; client_body_temp_path $DIR/store.body;
-		proxy_temp_path $DIR/store.tmp; fastcgi_temp_path $DIR/store.tmp;
-		uwsgi_temp_path $DIR/store.tmp; scgi_temp_path $DIR/store.tmp;
-		server { listen 80; listen [::]:80; root $DIR/www; dav_methods PUT; }
-		}
-	END
-}
-
 # arrives URL: what is uploaded is what is stored.
 arrives() {
 	rm -f "$DIR/www/got"

@@ -385,6 +385,20 @@ backend_start() {
 
 backend_listens() { in_ns "$1" ss -Hltn 'sport = :80' | grep -q .; }
 
+# store_config: an nginx that stores what is PUT; Debian's light one has WebDAV's PUT.
+store_config() {
+	cat <<-END
+		daemon off; master_process off; pid $DIR/store.pid; error_log stderr;
+		events { worker_connections 256; }
+		http {
+		access_log off; client_max_body_size 0; client_body_temp_path $DIR/store.body;
+		proxy_temp_path $DIR/store.tmp; fastcgi_temp_path $DIR/store.tmp;
+		uwsgi_temp_path $DIR/store.tmp; scgi_temp_path $DIR/store.tmp;
+		server { listen 80; listen [::]:80; root $DIR/www; dav_methods PUT; }
+		}
+	END
+}
+
 # --- Weir itself ---
 
 # services_config: what every balancer has alike. A backend is an address: the same hosts by IPv4
