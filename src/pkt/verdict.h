@@ -9,23 +9,23 @@
  * X(NAME, action, help). Actions are XDP's; the verdict's name in lower case is its label
  * everywhere outside. PASS leaves the packet to the host: only a VIP's packets are ours.
  */
-#define VERDICTS(X)                                                                           \
-	X(FORWARDED, TX, "encapsulated and sent out where it came in")                        \
-	X(REDIRECTED, REDIRECT, "encapsulated and sent out at another interface")             \
-	X(NOT_IP, PASS, "neither IPv4 nor IPv6, also behind at most two VLAN tags")           \
-	X(NOT_VIP, PASS, "the destination is not a VIP")                                      \
-	X(NOT_LISTENED, PASS, "a VIP, but no service listens on this protocol and port")      \
-	X(OTHER_PROTOCOL, PASS, "a VIP, but neither TCP nor UDP, nor an ICMP error")          \
-	X(EXTENSIONS, PASS, "a VIP, but IPv6 extension headers that are not looked through")  \
-	X(FRAGMENT, PASS, "a fragment for a VIP")                                             \
-	X(MALFORMED, PASS, "an IP header that is cut short or contradicts itself")            \
-	X(TRUNCATED, DROP, "for a VIP, but its TCP or UDP header is cut short or impossible") \
-	X(EMPTY, DROP, "the pool has no usable backend")                                      \
-	X(NO_NEIGHBOR, DROP, "the backend's next hop has no known MAC address")               \
-	X(TOO_BIG, DROP, "with the tunnel's header it does not fit the path to the backend")  \
-	X(TOO_BIG_ANSWERED, TX, "too big, and its sender was told by ICMP what fits")         \
-	X(ECHO_ANSWERED, TX, "an echo request to a VIP, answered")                            \
-	X(REPLY_LIMITED, DROP, "an ICMP answer was due, but the limit of them was reached")   \
+#define VERDICTS(X)                                                                            \
+	X(FORWARDED, TX, "on its way to the backend, out where it came in")                    \
+	X(REDIRECTED, REDIRECT, "on its way to the backend, out at another interface")         \
+	X(NOT_IP, PASS, "neither IPv4 nor IPv6, also behind at most two VLAN tags")            \
+	X(NOT_VIP, PASS, "the destination is not a VIP")                                       \
+	X(NOT_LISTENED, PASS, "a VIP, but no service listens on this protocol and port")       \
+	X(OTHER_PROTOCOL, PASS, "a VIP, but neither TCP nor UDP, nor an ICMP error")           \
+	X(EXTENSIONS, PASS, "a VIP, but IPv6 extension headers that are not looked through")   \
+	X(FRAGMENT, PASS, "a fragment for a VIP")                                              \
+	X(MALFORMED, PASS, "an IP header that is cut short or contradicts itself")             \
+	X(TRUNCATED, DROP, "for a VIP, but its TCP or UDP header is cut short or impossible")  \
+	X(EMPTY, DROP, "the pool has no usable backend")                                       \
+	X(NO_NEIGHBOR, DROP, "no known MAC address of the next hop; for l2dsr, the backend's") \
+	X(TOO_BIG, DROP, "with what the mode adds it does not fit the path to the backend")    \
+	X(TOO_BIG_ANSWERED, TX, "too big, and its sender was told by ICMP what fits")          \
+	X(ECHO_ANSWERED, TX, "an echo request to a VIP, answered")                             \
+	X(REPLY_LIMITED, DROP, "an ICMP answer was due, but the limit of them was reached")    \
 	X(NO_HEADROOM, ABORTED, "the driver left no room for the tunnel's header")
 
 enum verdict {

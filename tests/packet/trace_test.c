@@ -420,6 +420,25 @@ static void test_words(void **state)
 	trace_done(&outcome);
 }
 
+/* What the node answers itself leaves by no tunnel, whatever the service's mode. */
+static void test_words_of_answers(void **state)
+{
+	struct frame_spec spec = {
+		.src = WORLD_CLIENT4, .dst = WORLD_ONE4_VIP4, .frag = 0x4000, .payload = 1460};
+	struct trace_outcome outcome;
+	char hex[3 * FRAME_MAX];
+
+	(void)state;
+	build_hex(&spec, "", hex, sizeof(hex));
+	outcome = trace_run("--config", trace_conf, "--packet", hex);
+	trace_expect_ok(&outcome);
+	assert_non_null(strstr(outcome.out, ": too_big_answered (tx), "));
+	assert_non_null(
+		strstr(outcome.out, "gives it to b4 (10.0.1.11); the answer has 590 bytes"));
+	assert_null(strstr(outcome.out, "leaves by"));
+	trace_done(&outcome);
+}
+
 /* Which of WORLD_MANY's backends 400 new flows get. */
 static void count_backends(const char *option, const char *names, size_t *counts)
 {
@@ -507,6 +526,7 @@ int main(void)
 		cmocka_unit_test(test_hex),
 		cmocka_unit_test(test_macs),
 		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_words_of_answers),
 		cmocka_unit_test(test_down_and_drain),
 		cmocka_unit_test(test_memory),
 	};

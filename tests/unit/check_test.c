@@ -129,6 +129,9 @@ static void test_sizes(void **state)
 		 "1500 bytes (assumed) less 40 for the tunnel leave 1460 for a packet; MSS 1420 by "
 		 "IPv4\n"},
 		{SIZED("lo", "", VIP4, BACK4), "65536 bytes (lo) less 20"},
+		{SIZED("nowhere0", ", path_mtu: 1300", VIP6, BACK4), "MSS 1220 by IPv6\n"},
+		{SIZED("nowhere0", ", path_mtu: 1299", VIP6, BACK4),
+		 "MSS 1219 by IPv6; IPv6 wants 1280, so what is between is dropped\n"},
 	};
 	json_t *value, *sizes;
 

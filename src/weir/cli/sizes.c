@@ -8,7 +8,7 @@
 #include "pkt/mode.h"
 #include "weir/node/assemble.h"
 
-enum { MTU_ASSUMED = 1500 };
+enum { MTU_ASSUMED = 1500, IP6_MIN = 1280 };
 
 /* The smallest of them all: which one a backend is behind is known only when routes are. */
 static void find_mtu(const struct conf_node *node, struct sizes *sizes)
@@ -69,6 +69,9 @@ void sizes_print(const struct conf_service *service, const struct sizes *sizes)
 		printf(" %u by IPv4", sizes->mss4);
 	if (sizes->mss6)
 		printf("%s %u by IPv6", sizes->mss4 ? "," : "", sizes->mss6);
+	/* No sender goes below IPv6's least size (RFC 8200, section 5), so nobody can be told. */
+	if (sizes->mss6 && sizes->inner < IP6_MIN)
+		printf("; IPv6 wants %u, so what is between is dropped", IP6_MIN);
 	putchar('\n');
 }
 

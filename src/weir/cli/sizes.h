@@ -2,7 +2,8 @@
 /*
  * The arithmetic of a service's packet sizes, as `weir check` prints it: what the path to the
  * backends carries, less what the tunnel adds, and what is left for a packet and for a segment of
- * it. The same sums as the packet path's and the agent's.
+ * it. The packet path's sums; an agent, which does not know the mode, counts with the largest
+ * tunnel (GUE), so it may clamp to less.
  */
 #pragma once
 
@@ -15,7 +16,7 @@ struct sizes {
 	const char *mtu_from; /* an interface, "path_mtu", or "assumed" */
 	uint32_t overhead;    /* what the tunnel adds at most */
 	uint32_t inner;       /* the largest packet that fits */
-	uint16_t mss4, mss6;  /* to which the agent clamps; 0: no VIP of this family */
+	uint16_t mss4, mss6;  /* what then fits; 0: no VIP of this family */
 };
 
 /* Asks this host for its interfaces' MTU; where it lacks them and no path_mtu is given, 1500. */

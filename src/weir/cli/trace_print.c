@@ -159,6 +159,13 @@ static const char *why_text(uint32_t why)
 	}
 }
 
+/* To the backend, and so by the service's mode; an answer of the node's own has no tunnel. */
+static bool packet_is_sent(const struct dp_result *result)
+{
+	return result->trace.verdict == VERDICT_FORWARDED ||
+	       result->trace.verdict == VERDICT_REDIRECTED;
+}
+
 static const char *forward_name(const struct trace_names *names, const struct abi_trace *trace)
 {
 	static const char *const modes[PKT_MODES] = {
@@ -201,9 +208,11 @@ void trace_print(const struct trace_names *names, const struct trace_packet *pac
 	if (!service_name(names, result->trace.service))
 		return;
 	print_choice(names, &result->trace);
-	if (dp_action_leaves(result->action))
+	if (packet_is_sent(result))
 		printf("; leaves by %s with %zu bytes", forward_name(names, &result->trace),
 		       result->length);
+	else if (dp_action_leaves(result->action))
+		printf("; the answer has %zu bytes", result->length);
 	putchar('\n');
 }
 
