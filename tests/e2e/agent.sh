@@ -28,7 +28,13 @@ host_now() {
 	find "$PINS/agent-$TAG-b1" "$AGENT_STATE" "$AGENT_SOCKET" 2>/dev/null
 }
 
-host_is() { diff "$DIR/$1" <(host_now) | sed 's/^/#   /' | tee "$DIR/diff"; [ ! -s "$DIR/diff" ]; }
+host_is() {
+	local status
+	host_now | diff "$DIR/$1" - >"$DIR/diff"
+	status=$?
+	sed 's/^/#   /' "$DIR/diff"
+	[ $status = 0 ] && [ -s "$DIR/$1" ]
+}
 
 value() { in_ns b1 sysctl -n "net.ipv4.conf.$1"; }
 

@@ -50,8 +50,8 @@ errors_to() {
 	fi
 }
 
-forwarded() { node_status "$1" | jq .verdicts.forwarded.packets; }
-passed() { node_status "$1" | jq .verdicts.other_protocol.packets; }
+forwarded() { node_status "$1" | json_number .verdicts.forwarded.packets; }
+passed() { node_status "$1" | json_number .verdicts.other_protocol.packets; }
 
 # reaches FAMILY PORT: a download works, and the backend of the flow, it alone, has learned.
 reaches() {

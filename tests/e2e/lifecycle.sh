@@ -39,8 +39,10 @@ pinned() { [ -n "$(find $PINS/"$TAG-lb1" -type f 2>/dev/null)" ]; }
 
 # Every key that status can have is in the manual.
 documented() {
-	local key missing=0
-	for key in $(node_status 1 | jq -r '[paths[] | strings] | unique[]'); do
+	local key keys missing=0
+	keys=$(node_status 1 | jq -r '[paths[] | strings] | unique[]')
+	[ -n "$keys" ] || return 1
+	for key in $keys; do
 		grep -qw "$key" "$ROOT/docs/weir.8" && continue
 		say "# $key is not"
 		missing=1

@@ -16,7 +16,8 @@ set -u
 get() { [ "$(in_ns client curl -sf -m 3 "$1")" = b1 ]; }
 forward_is() { [ "$(node_status "${2:-1}" | jq -r '[.services[].forward] | unique[]')" = "$1" ]; }
 decapsulated() {
-	"$WEIR" status --socket "$RUN/agent-$TAG-b1.sock" --json | jq .verdicts.decapsulated.packets
+	"$WEIR" status --socket "$RUN/agent-$TAG-b1.sock" --json |
+		json_number .verdicts.decapsulated.packets
 }
 
 # capture FILTER: counts what arrives at b1's link, before its agent, until capture_end.
@@ -84,5 +85,5 @@ capture "$macs and dst host $VIP6"
 must "an IPv6 VIP answers by l2dsr" get "http://[$VIP6]/"
 must "the wire has it" wait_for 5 saw_some
 end tcpdump
-must "the agent had nothing to take out" test "$(decapsulated)" = "$before"
+must "the agent had nothing to take out" test "$(decapsulated)" -eq "$before"
 end lb2

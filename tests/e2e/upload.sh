@@ -43,7 +43,7 @@ icmp_errors() {
 # decapsulated packets|bytes
 decapsulated() {
 	"$WEIR" status --socket "$RUN/agent-$TAG-b1.sock" --json |
-		jq ".verdicts.decapsulated.$1"
+		json_number ".verdicts.decapsulated.$1"
 }
 too_big() { node_status 1 | jq .verdicts.too_big.packets; }
 
@@ -73,7 +73,8 @@ silent_config() { node_config 1 | sed 's/tracking: always/&, oversize_df: drop/'
 silent_config
 node_start 1
 for name in client router lb1 b1; do
-	[ -z "$(in_ns "$name" ip -o link show up | grep -v ' lo:' | grep -v 'mtu 1500')" ] ||
+	[ "$(in_ns "$name" ip -o link show up | grep -v ' lo:' | grep -o 'mtu [0-9]*' | sort -u)" = \
+		'mtu 1500' ] ||
 		fail "the MTU is 1500 everywhere: $name"
 done
 
