@@ -38,8 +38,8 @@ errors_to() {
 		in_ns router ip "-$family" rule del pref 100 2>/dev/null
 	done
 	[ "$1" != any ] || return 0
-	in_ns router ip rule add pref 100 ipproto icmp to $VIP4 lookup 100
-	in_ns router ip -6 rule add pref 100 ipproto ipv6-icmp to $VIP6 lookup 100
+	in_ns router ip rule add pref 100 ipproto 1 to $VIP4 lookup 100
+	in_ns router ip -6 rule add pref 100 ipproto 58 to $VIP6 lookup 100
 	if [ "$1" = nobody ]; then
 		in_ns router ip route replace table 100 blackhole default
 		in_ns router ip -6 route flush table 100

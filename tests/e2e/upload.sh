@@ -73,8 +73,8 @@ silent_config() { node_config 1 | sed 's/tracking: always/&, oversize_df: drop/'
 silent_config
 node_start 1
 for name in client router lb1 b1; do
-	[ "$(in_ns "$name" ip -o link show up | grep -v ' lo:' | grep -o 'mtu [0-9]*' | sort -u)" = \
-		'mtu 1500' ] ||
+	mtus=$(in_ns "$name" ip -o link show up | grep -v ' lo:' | grep -o 'mtu [0-9]*' | sort -u)
+	[ "$mtus" = 'mtu 1500' ] ||
 		fail "the MTU is 1500 everywhere: $name"
 done
 

@@ -115,8 +115,8 @@ must_not() {
 json_is() { [ "$(jq "$1")" = true ]; }
 
 # json_number FILTER: prints the number that the filter makes of the JSON on standard input, and
-# without one a word, of which `set -u` ends the script in arithmetic. Of an empty operand bash makes
-# zero or, worse, a syntax error: then it leaves out the command, even a loop around it, and goes on.
+# without one a word, of which `set -u` ends the script in arithmetic. Of an empty operand bash
+# makes zero or, worse, a syntax error: then it leaves out the command, even a loop around it.
 json_number() { jq "$1" 2>/dev/null | grep -xE -- '-?[0-9]+' || say no_number; }
 
 fail() {
