@@ -97,6 +97,7 @@ enum hop_missing hop_compose(const struct hop_facts *facts, struct nexthop *ret)
 	if (!check_link(facts, ret))
 		return HOP_LINK;
 	ret->mtu = facts->link->mtu;
+	ret->stacked = facts->link->stacked;
 	if (facts->route.mtu && facts->route.mtu < facts->link->mtu)
 		ret->mtu = facts->route.mtu;
 	memcpy(ret->src_mac, facts->link->mac, sizeof(ret->src_mac));
@@ -119,8 +120,9 @@ bool hop_may_stay(const struct rtnl_link *link)
 
 bool hop_same(const struct nexthop *a, const struct nexthop *b)
 {
-	return a->resolved == b->resolved && a->on_link == b->on_link && a->ifindex == b->ifindex &&
-	       a->mtu == b->mtu && memcmp(a->src_mac, b->src_mac, sizeof(a->src_mac)) == 0 &&
+	return a->resolved == b->resolved && a->on_link == b->on_link && a->stacked == b->stacked &&
+	       a->ifindex == b->ifindex && a->mtu == b->mtu &&
+	       memcmp(a->src_mac, b->src_mac, sizeof(a->src_mac)) == 0 &&
 	       memcmp(a->dst_mac, b->dst_mac, sizeof(a->dst_mac)) == 0 &&
 	       addr_equal(&a->source, &b->source) && strcmp(a->why, b->why) == 0;
 }
@@ -128,5 +130,6 @@ bool hop_same(const struct nexthop *a, const struct nexthop *b)
 bool hop_same_link(const struct rtnl_link *a, const struct rtnl_link *b)
 {
 	return a->flags == b->flags && a->mtu == b->mtu && a->type == b->type &&
-	       memcmp(a->mac, b->mac, sizeof(a->mac)) == 0 && strcmp(a->name, b->name) == 0;
+	       a->stacked == b->stacked && memcmp(a->mac, b->mac, sizeof(a->mac)) == 0 &&
+	       strcmp(a->name, b->name) == 0;
 }

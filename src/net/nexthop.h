@@ -18,6 +18,7 @@
 struct nexthop {
 	bool resolved; /* all below is known */
 	bool on_link;  /* dst_mac is the address's own, not a gateway's */
+	bool stacked;  /* by a VLAN's device, a bridge or suchlike: no driver can send there */
 	uint32_t ifindex;
 	uint32_t mtu; /* of the route, or of the interface */
 	uint8_t src_mac[6];

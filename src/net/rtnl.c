@@ -139,6 +139,27 @@ static int parse_route(const struct nlmsghdr *message, struct rtnl_route *ret, b
 	return 0;
 }
 
+/* Devices of these kinds have no function by which XDP in a driver sends (ndo_xdp_xmit). */
+static bool is_stacked(const struct nlattr *info)
+{
+	static const char *const kinds[] = {"vlan", "bridge", "macvlan", "ipvlan"};
+	const struct nlattr *part;
+
+	if (!info)
+		return false;
+	mnl_attr_for_each_nested(part, info)
+	{
+		if (mnl_attr_get_type(part) != IFLA_INFO_KIND ||
+		    mnl_attr_validate(part, MNL_TYPE_NUL_STRING))
+			continue;
+		for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+			if (strcmp(mnl_attr_get_str(part), kinds[i]) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
 static int parse_link(const struct nlmsghdr *message, struct rtnl_link *ret)
 {
 	const struct ifinfomsg *header = mnl_nlmsg_get_payload(message);
@@ -153,6 +174,7 @@ static int parse_link(const struct nlmsghdr *message, struct rtnl_link *ret)
 		.flags = header->ifi_flags,
 		.mtu = get_u32(set[IFLA_MTU]),
 		.type = header->ifi_type,
+		.stacked = is_stacked(set[IFLA_LINKINFO]),
 	};
 	if (holds(set[IFLA_ADDRESS], sizeof(ret->mac)))
 		memcpy(ret->mac, mnl_attr_get_payload(set[IFLA_ADDRESS]), sizeof(ret->mac));

@@ -32,6 +32,7 @@ struct rtnl_link {
 	uint32_t flags; /* IFF_* */
 	uint32_t mtu;
 	uint16_t type; /* ARPHRD_* */
+	bool stacked;  /* over other devices, with no way for a driver to send by it */
 	uint8_t mac[6];
 	char name[RTNL_NAME_MAX];
 };

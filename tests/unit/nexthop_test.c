@@ -60,6 +60,7 @@ struct seen {
 	const char *why;        /* waited for by has_why */
 	int mac;                /* waited for by has_mac */
 	uint32_t mtu;           /* waited for by has_mtu */
+	bool stacked;           /* waited for by has_stacked */
 };
 
 static void on_changed(void *arg, const struct nexthop *nexthop)
@@ -108,6 +109,13 @@ static bool has_mtu(void *arg)
 	struct seen *seen = arg;
 
 	return seen->last.mtu == seen->mtu;
+}
+
+static bool has_stacked(void *arg)
+{
+	struct seen *seen = arg;
+
+	return seen->last.resolved && seen->last.stacked == seen->stacked;
 }
 
 static void wait_mac(struct seen *seen, int mac)
@@ -389,6 +397,26 @@ static void test_no_neighbours(void **state)
 	wait_why(&own, "no route to 10.0.0.1");
 }
 
+/* What XDP in a driver cannot send by is known as such, by the event too. */
+static void test_stacked(void **state)
+{
+	struct seen seen = {0};
+
+	(void)state;
+	watch(&seen, "10.0.1.2");
+	wait_mac(&seen, 3);
+	assert_false(seen.last.stacked);
+	pairs_run("ip link add name b9 type bridge; ip link set v2 master b9; ip link set b9 up;"
+		  "ip addr del 10.0.1.1/24 dev v2; ip addr add 10.0.1.1/24 dev b9");
+	seen.stacked = true;
+	assert_true(loop_until(&loop, has_stacked, &seen));
+	assert_int_equal(seen.last.ifindex, if_nametoindex("b9"));
+	pairs_run("ip link del b9; ip addr add 10.0.1.1/24 dev v2");
+	seen.stacked = false;
+	assert_true(loop_until(&loop, has_stacked, &seen));
+	assert_int_equal(seen.last.ifindex, if_nametoindex("v2"));
+}
+
 static void test_interface_removed(void **state)
 {
 	struct seen seen = {0};
@@ -555,6 +583,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_silent, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_lost, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_neighbours, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_stacked, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_interface_removed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_shared, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_many, set_up, tear_down),

@@ -100,6 +100,25 @@ static void on_health(void *arg, struct health_check *check, enum health_state s
 		  log_quote(healthy ? "check succeeded" : status->last_error).text);
 }
 
+static bool is_generic(void *arg, const char *interface)
+{
+	const struct link_attached *attached =
+		links_find(dp_links(((struct app *)arg)->dp), interface);
+
+	return attached && attached->mode == LINK_XDP_GENERIC;
+}
+
+static bool all_generic(struct app *app)
+{
+	const struct conf_node *node = &app->conf->node;
+
+	for (size_t i = 0; i < node->interface_count; i++) {
+		if (!is_generic(app, node->interfaces[i]))
+			return false;
+	}
+	return true;
+}
+
 static bool needs_link(const struct app_backend *backend)
 {
 	const struct conf *conf = backend->app->conf;
@@ -110,6 +129,12 @@ static bool needs_link(const struct app_backend *backend)
 			return true;
 	}
 	return false;
+}
+
+static void warn_backend(struct app_backend *backend, const char *what)
+{
+	log_write(LOG_WARN, &backend->log, what, "pool=%s backend=%s", conf_pool(backend)->name,
+		  conf_backend(backend)->name);
 }
 
 static void on_nexthop(void *arg, const struct nexthop *nexthop)
@@ -135,10 +160,10 @@ static void on_nexthop(void *arg, const struct nexthop *nexthop)
 	balancer_set_source(app->balancer, &nexthop->source);
 	balancer_set_nexthop(app->balancer, backend->pool, backend->member, &hop);
 	if (!nexthop->on_link && needs_link(backend))
-		log_write(LOG_WARN, &backend->log,
-			  "backend is behind a router, so l2dsr does not reach it",
-			  "pool=%s backend=%s", conf_pool(backend)->name,
-			  conf_backend(backend)->name);
+		warn_backend(backend, "backend is behind a router, so l2dsr does not reach it");
+	if (nexthop->stacked && !all_generic(app))
+		warn_backend(backend, "backend is behind a VLAN's device, a bridge or suchlike, to "
+				      "which native XDP cannot send: its packets are lost");
 	if_indextoname(nexthop->ifindex, interface);
 	log_write(LOG_INFO, &backend->log, "next hop",
 		  "pool=%s backend=%s interface=%s mac=%02x:%02x:%02x:%02x:%02x:%02x "
@@ -256,14 +281,6 @@ static void now_attached(const struct app *app, const struct link_attached *atta
 	    gro_suspend(dp_links(app->dp)->dir, attached->interface, &err))
 		log_warn("what is joined on receiving will be too big for the tunnel", "reason=%s",
 			 log_quote(err.text).text);
-}
-
-static bool is_generic(void *arg, const char *interface)
-{
-	const struct link_attached *attached =
-		links_find(dp_links(((struct app *)arg)->dp), interface);
-
-	return attached && attached->mode == LINK_XDP_GENERIC;
 }
 
 static bool is_older(void *arg, const char *interface)
