@@ -512,7 +512,8 @@ agent_start() {
 # has_xdp NAMESPACE [DEVICE]
 has_xdp() { in_ns "$1" ip link show "${2:-eth0}" | grep -q 'prog/xdp'; }
 
+# What one that was killed left behind looks the same, so the agent itself has to answer, too.
 agent_is_up() {
 	alive "$1-agent" && in_ns "$1" ip addr show lo | grep -q "$VIP4" &&
-		has_xdp "$1"
+		has_xdp "$1" && "$WEIR" status --node "agent-$TAG-$1" >/dev/null 2>&1
 }
