@@ -162,6 +162,22 @@ const char *prefix_format(const struct prefix *prefix, char *text)
 	return text;
 }
 
+bool prefix_is_host(const struct prefix *prefix)
+{
+	return prefix->length == (addr_is4(&prefix->addr) ? 32 : 128);
+}
+
+bool prefix_equal(const struct prefix *a, const struct prefix *b)
+{
+	return a->length == b->length && addr_equal(&a->addr, &b->addr);
+}
+
+const char *prefix_format_short(const struct prefix *prefix, char *text)
+{
+	return prefix_is_host(prefix) ? addr_format(&prefix->addr, text)
+				      : prefix_format(prefix, text);
+}
+
 socklen_t addr_sockaddr(const struct addr *addr, uint16_t port, struct sockaddr_storage *ret)
 {
 	memset(ret, 0, sizeof(*ret));

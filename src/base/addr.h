@@ -42,5 +42,9 @@ bool prefix_has(const struct prefix *prefix, const struct addr *addr);
 /* Return `text`, of ADDR_TEXT_MAX bytes. */
 const char *addr_format(const struct addr *addr, char *text);
 const char *prefix_format(const struct prefix *prefix, char *text);
+/* The same, but a prefix of full length is written as an address. */
+const char *prefix_format_short(const struct prefix *prefix, char *text);
+bool prefix_is_host(const struct prefix *prefix);
+bool prefix_equal(const struct prefix *a, const struct prefix *b);
 /* Port in host order. Returns the length of what was written. */
 socklen_t addr_sockaddr(const struct addr *addr, uint16_t port, struct sockaddr_storage *ret);

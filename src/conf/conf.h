@@ -44,8 +44,31 @@ enum conf_state { CONF_STATE_ACTIVE, CONF_STATE_DRAIN, CONF_STATE_MAINT };
 enum conf_check_type { CONF_CHECK_TCP, CONF_CHECK_NONE };
 enum conf_on_down { CONF_ON_DOWN_KEEP, CONF_ON_DOWN_RESET };
 enum conf_tracking { CONF_TRACKING_ALWAYS, CONF_TRACKING_NONE };
-enum conf_forward { CONF_FORWARD_IPIP, CONF_FORWARD_GRE, CONF_FORWARD_GUE, CONF_FORWARD_L2DSR };
+enum conf_forward {
+	CONF_FORWARD_IPIP,
+	CONF_FORWARD_GRE,
+	CONF_FORWARD_GUE,
+	CONF_FORWARD_GENEVE,
+	CONF_FORWARD_IPOPT,
+	CONF_FORWARD_L2DSR,
+};
+enum conf_policy {
+	CONF_POLICY_SOURCE,
+	CONF_POLICY_2TUPLE,
+	CONF_POLICY_3TUPLE,
+	CONF_POLICY_4TUPLE,
+	CONF_POLICY_5TUPLE,
+	CONF_POLICY_SOURCE_PREFIX,
+	CONF_POLICY_FLOW_LABEL,
+	CONF_POLICY_QUIC_CID,
+};
+enum conf_cid { CONF_CID_QUIC_LB, CONF_CID_KATRAN };
+enum conf_fragments { CONF_FRAGMENTS_PIN, CONF_FRAGMENTS_DROP };
 enum conf_oversize { CONF_OVERSIZE_ICMP, CONF_OVERSIZE_DROP };
+enum conf_oversize_nodf { CONF_NODF_FRAGMENT, CONF_NODF_ICMP, CONF_NODF_DROP };
+enum conf_on_empty { CONF_EMPTY_REJECT, CONF_EMPTY_DROP, CONF_EMPTY_PASS };
+enum { CONF_MSS_AUTO = 0, CONF_MSS_OFF = 1 }; /* of mss_clamp; anything else is bytes */
+enum { CONF_PROTO_ANY = 0xff };               /* of a listen: every protocol and port */
 
 struct conf_flows {
 	uint32_t entries;      /* as written; the data plane rounds up to a power of two */
@@ -62,7 +85,11 @@ struct conf_node {
 	bool has_source4, has_source6;
 	struct prefix source4, source6; /* node.tunnel */
 	struct conf_flows flows;
-	uint32_t reply_limit; /* a core and second */
+	uint32_t reply_limit;     /* a core and second */
+	uint32_t slow_limit;      /* packets that the daemon fragments, a core and second */
+	bool decap;               /* tunnels of other balancers are taken off */
+	struct prefix *balancers; /* whose */
+	size_t balancer_count;
 };
 
 struct conf_check {
@@ -77,6 +104,7 @@ struct conf_backend {
 	struct addr address;
 	uint16_t port; /* 0: the VIP's */
 	uint32_t weight;
+	uint32_t server_id; /* what connection ids and TCP options call it; 0: nothing */
 	enum conf_state state;
 	struct conf_place place;
 };
@@ -93,20 +121,38 @@ struct conf_pool {
 };
 
 struct conf_listen {
-	uint8_t proto;        /* IPPROTO_TCP or IPPROTO_UDP */
-	uint16_t first, last; /* host order */
+	uint8_t proto;        /* IPPROTO_TCP, IPPROTO_UDP, CONF_PROTO_ANY */
+	uint16_t first, last; /* host order; 0 and 65535: all ports */
+};
+
+/* How a QUIC connection id names its server; with policy quic-cid. */
+struct conf_quic {
+	enum conf_cid cid;
+	uint8_t config; /* quic-lb: the config id that a connection id begins with, 0 to 6 */
+	uint8_t length; /* quic-lb: bytes of the server id, 1 to 4 */
 };
 
 struct conf_service {
 	const char *name;
-	struct addr *vips;
+	struct prefix *vips;
 	size_t vip_count; /* 1 or more */
 	struct conf_listen *listens;
 	size_t listen_count; /* 1 or more */
 	const struct conf_pool *pool;
 	enum conf_forward forward;
 	enum conf_tracking tracking;
+	enum conf_policy policy;
+	uint8_t source_prefix4, source_prefix6; /* bits of the source, for policy source-prefix */
+	struct conf_quic quic;
+	bool tcp_server_id;
+	enum conf_fragments fragments;
 	enum conf_oversize oversize_df;
+	enum conf_oversize_nodf oversize_nodf;
+	uint16_t mss_clamp; /* CONF_MSS_AUTO, CONF_MSS_OFF, or bytes */
+	enum conf_on_empty on_empty;
+	struct prefix *allow, *deny;
+	size_t allow_count, deny_count;
+	uint32_t rate_limit; /* packets a core and second; 0: none */
 	struct conf_place place;
 };
 
@@ -120,6 +166,14 @@ struct conf {
 	struct arena *arena; /* owns all of it */
 };
 
+/* A port that the forward mode changes: what comes to `listen` of the VIP goes to `to`. */
+struct conf_port {
+	struct addr vip;
+	struct conf_listen listen; /* one port */
+	uint16_t to;
+	struct conf_place place;
+};
+
 struct conf_agent {
 	const char *name;
 	const char **interfaces;
@@ -127,9 +181,12 @@ struct conf_agent {
 	enum conf_xdp xdp; /* auto by default: an agent lives on any host */
 	struct prefix *balancers;
 	size_t balancer_count; /* 1 or more */
-	struct addr *vips;
+	struct prefix *vips;
 	size_t vip_count;  /* 1 or more */
 	uint32_t path_mtu; /* 0: the interface's */
+	bool ipopt;        /* packets with the option of forward: ipopt are taken in */
+	struct conf_port *ports;
+	size_t port_count;
 	struct arena *arena;
 };
 

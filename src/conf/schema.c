@@ -338,7 +338,7 @@ static const struct conf_key keys[] = {
 	 .type = CONF_TYPE_CHOICE,
 	 AT(conf_service, forward),
 	 .choices = "ipip|gre|gue|geneve|ipopt|l2dsr|nat|fullnat|hybrid|proxy",
-	 .works = "ipip|gre|gue|l2dsr",
+	 .works = "ipip|gre|gue|geneve|ipopt|l2dsr",
 	 .fallback = "ipip",
 	 .help = "how packets reach the backend, whose answers go straight to the client; ipip: in "
 		 "an IP tunnel; gre: in a GRE tunnel; gue: in UDP to port 6080 (GUE, variant 1); "

@@ -259,9 +259,13 @@ static const char *parse_address(const struct conf_key *key, const char *text, v
 	if (prefix.length != (addr_is4(&prefix.addr) ? 32 : 128))
 		return "is a prefix, which does not work yet";
 	wrong = refuse_address(&prefix.addr);
-	if (!wrong && at)
+	if (wrong || !at)
+		return wrong;
+	if (key->type == CONF_TYPE_VIP)
+		*(struct prefix *)at = prefix;
+	else
 		*(struct addr *)at = prefix.addr;
-	return wrong;
+	return NULL;
 }
 
 /* Tells apart what prefix_parse refuses in one. */
@@ -424,6 +428,14 @@ static bool format_prefix(const struct prefix *prefix, char *text)
 	return true;
 }
 
+static bool format_vip(const struct prefix *vip, char *text)
+{
+	if (!prefix_is_host(vip))
+		return format_prefix(vip, text);
+	format_address(&vip->addr, text);
+	return true;
+}
+
 const char *conf_listen_format(const struct conf_listen *listen, char *text)
 {
 	snprintf(text, CONF_LISTEN_TEXT_MAX, "%s/%u", listen->proto == IPPROTO_TCP ? "tcp" : "udp",
@@ -449,8 +461,8 @@ bool value_format(const struct conf_key *key, const void *at, char *text)
 		return format_number(key, fetch(key, at), text) && fetch(key, at) >= key->min;
 	case CONF_TYPE_MTU:
 	case CONF_TYPE_TABLE_SIZE: format_number(key, fetch(key, at), text); return true;
-	case CONF_TYPE_ADDRESS:
-	case CONF_TYPE_VIP: format_address(at, text); return true;
+	case CONF_TYPE_ADDRESS: format_address(at, text); return true;
+	case CONF_TYPE_VIP: return format_vip(at, text);
 	case CONF_TYPE_PREFIX:
 	case CONF_TYPE_PREFIX4:
 	case CONF_TYPE_PREFIX6: return format_prefix(at, text);

@@ -104,6 +104,13 @@ static const char *address_text(struct reader *reader, const struct addr *addr)
 	return arena_strdup(reader->scratch, addr_format(addr, text));
 }
 
+static const char *prefix_text(struct reader *reader, const struct prefix *prefix)
+{
+	char text[ADDR_TEXT_MAX];
+
+	return arena_strdup(reader->scratch, prefix_format_short(prefix, text));
+}
+
 static void check_interfaces(struct reader *reader, const char *const *interfaces, size_t count)
 {
 	struct entries entries = entries_new(reader, count);
@@ -113,12 +120,12 @@ static void check_interfaces(struct reader *reader, const char *const *interface
 	refuse_twins(reader, &entries, "interface");
 }
 
-static void check_vips_once(struct reader *reader, const struct addr *vips, size_t count)
+static void check_vips_once(struct reader *reader, const struct prefix *vips, size_t count)
 {
 	struct entries entries = entries_new(reader, count);
 
 	for (size_t i = 0; i < count; i++)
-		add_entry(reader, &entries, address_text(reader, &vips[i]), &vips[i]);
+		add_entry(reader, &entries, prefix_text(reader, &vips[i]), &vips[i]);
 	refuse_twins(reader, &entries, "VIP");
 }
 
@@ -317,7 +324,7 @@ static void add_endpoints(struct reader *reader, const struct conf_service *serv
 	const char *owner = label(reader, "service", service->name);
 
 	for (size_t i = 0; i < service->vip_count; i++) {
-		const char *vip = address_text(reader, &service->vips[i]);
+		const char *vip = prefix_text(reader, &service->vips[i]);
 
 		for (size_t j = 0; j < service->listen_count; j++) {
 			const struct conf_listen *listen = &service->listens[j];
@@ -391,7 +398,7 @@ static void check_backends_apart(struct reader *reader, const struct conf *conf)
 		const struct conf_service *service = &conf->services[i];
 
 		for (size_t j = 0; j < service->vip_count; j++)
-			add_entry(reader, &vips, address_text(reader, &service->vips[j]),
+			add_entry(reader, &vips, prefix_text(reader, &service->vips[j]),
 				  &service->vips[j]);
 	}
 	entries_sort(&vips);
@@ -447,10 +454,19 @@ static bool any6(const struct addr *addrs, size_t count)
 	return false;
 }
 
+static bool vips6(const struct prefix *vips, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (any6(&vips[i].addr, 1))
+			return true;
+	}
+	return false;
+}
+
 static bool uses_ipv6(const struct conf *conf)
 {
 	for (size_t i = 0; i < conf->service_count; i++) {
-		if (any6(conf->services[i].vips, conf->services[i].vip_count))
+		if (vips6(conf->services[i].vips, conf->services[i].vip_count))
 			return true;
 	}
 	for (size_t i = 0; i < conf->pool_count; i++) {
@@ -524,5 +540,5 @@ void verify_agent(struct reader *reader, struct conf_agent *agent)
 			  &agent->balancers[i]);
 	}
 	refuse_twins(reader, &balancers, "balancer");
-	check_mtu(reader, &agent->path_mtu, any6(agent->vips, agent->vip_count));
+	check_mtu(reader, &agent->path_mtu, vips6(agent->vips, agent->vip_count));
 }

@@ -53,9 +53,9 @@ PKT_STAGE int decap_outer(struct pkt_ctx *ctx, struct pkt *pkt)
 	if (pkt->version == 6 && pkt->proto == IPPROTO_DSTOPTS)
 		tunnel_skip_limit(ctx, pkt);
 	if (pkt->proto == IPPROTO_GRE)
-		return tunnel_gre(ctx, pkt);
+		return tunnel_open_gre(ctx, pkt);
 	if (pkt->proto == IPPROTO_UDP)
-		return tunnel_gue(ctx, pkt);
+		return tunnel_open_gue(ctx, pkt);
 	return tunnel_is_ip(pkt->proto) ? PKT_ON : AGENT_NOT_TUNNEL;
 }
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Which tunnel is it, and where does its inner packet begin? A part of decap.h. The tunnels are
- * those of pkt/mode.h: IP in IP, in IPv6 also with the tunnel encapsulation limit that Linux adds;
- * GRE without options; GUE's variant 1. What is GRE or on GUE's port but not just so is somebody
- * else's, and left alone.
+ * those of tunnel/mode.h: IP in IP, in IPv6 also with the tunnel encapsulation limit that Linux
+ * adds; GRE without options; GUE's variant 1. What is GRE or on GUE's port but not just so is
+ * somebody else's, and left alone.
  */
 #pragma once
 
 #include "decap/abi_agent.h"
-#include "pkt/encap.h"
 #include "pkt/parse.h"
+#include "tunnel/encap.h"
 
 enum { TUNNEL_LIMIT = 4 }; /* the option's type; RFC 2473, section 4.1.1 */
 
@@ -68,10 +68,10 @@ PKT_INLINE void *tunnel_take(struct pkt_cursor *cursor, struct pkt *pkt, __u32 s
 }
 
 /* With any flag there are options, or a version, that no balancer sends. */
-PKT_INLINE int tunnel_gre(const struct pkt_ctx *ctx, struct pkt *pkt)
+PKT_INLINE int tunnel_open_gre(const struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct pkt_cursor cursor = pkt_cursor(ctx, pkt->l4);
-	pkt_gre *gre = tunnel_take(&cursor, pkt, sizeof(*gre));
+	tunnel_gre *gre = tunnel_take(&cursor, pkt, sizeof(*gre));
 
 	if (!gre || gre->flags)
 		return AGENT_NOT_TUNNEL;
@@ -82,7 +82,7 @@ PKT_INLINE int tunnel_gre(const struct pkt_ctx *ctx, struct pkt *pkt)
 }
 
 /* The inner packet's IP version is the variant, and ends where the datagram ends. */
-PKT_INLINE int tunnel_gue(const struct pkt_ctx *ctx, struct pkt *pkt)
+PKT_INLINE int tunnel_open_gue(const struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct pkt_cursor cursor = pkt_cursor(ctx, pkt->l4);
 	__u32 begin = pkt->l4 - (__u32)sizeof(pkt_eth), length;
@@ -90,7 +90,7 @@ PKT_INLINE int tunnel_gue(const struct pkt_ctx *ctx, struct pkt *pkt)
 	__u8 *inner;
 
 	/* Balancers send no checksum; one that is there would have to be verified. */
-	if (!udp || udp->dest != PKT_BE16(PKT_GUE_PORT) || udp->check)
+	if (!udp || udp->dest != PKT_BE16(TUNNEL_GUE_PORT) || udp->check)
 		return AGENT_NOT_TUNNEL;
 	length = PKT_HOST16(udp->len);
 	inner = pkt_take(&cursor, __u8);

@@ -15,22 +15,43 @@
 
 #include <linux/types.h>
 
+#include "dp/abi_service.h"
 #include "pkt/addr.h"
 
 enum {
-	ABI_VERSION = 1,             /* of everything here; another one is not adopted */
+	ABI_VERSION = 2,             /* of everything here; another one is not adopted */
 	ABI_VIPS = 16384,            /* places of the VIP table; a power of two */
+	ABI_VIP_RANGES = 1024,       /* VIPs that are prefixes: their records follow the places */
 	ABI_VIPS_USED = 4096,        /* addresses at most, so that probes stay short */
 	ABI_VIP_PROBES = 32,         /* places that a look-up tries at most */
 	ABI_VIP_LISTENS = 14,        /* listens of one address */
 	ABI_SERVICES = 4096,         /* records, the first is "none" */
 	ABI_BACKENDS = 16384,        /* records, the first is "none" */
 	ABI_SLOTS = 2 * 1024 * 1024, /* of all pools together */
+	ABI_PREFIXES = 256 * 1024,   /* of VIPs, balancers and access lists together */
+	ABI_SERVERS = 65536,         /* places of the table of server ids; a power of two */
+	ABI_SERVERS_USED = 16384,    /* ids at most, so that probes stay short */
+	ABI_SERVER_PROBES = 32,      /* places that a look-up tries at most */
 	ABI_BUCKET_FLOWS = 4,        /* flow entries of a bucket */
 	ABI_FLOWS_MIN = 1024,
 	ABI_FLOWS_MAX = 64 * 1024 * 1024,
 	ABI_FLOWS_DEFAULT = 1024 * 1024,
 	ABI_TICK_SHIFT = 30, /* a flow's time counts ticks of 2^30 ns, about 1.07 s */
+};
+
+/*
+ * What the packet path can do; a program is loaded with what the configuration needs, and the code
+ * of the rest is not there. The native engine has all.
+ */
+enum abi_feature {
+	ABI_HAS_IPV6 = 1 << 0,     /* some VIP is IPv6 */
+	ABI_HAS_TRACK = 1 << 1,    /* flows, or the pieces of datagrams, have entries */
+	ABI_HAS_TRACE = 1 << 2,    /* single frames, by a given clock; abi_trace is written */
+	ABI_HAS_RANGES = 1 << 3,   /* some VIP is a prefix */
+	ABI_HAS_SPECIAL = 1 << 4,  /* some service is of ABI_SERVICE_SPECIAL */
+	ABI_HAS_DECAP = 1 << 5,    /* tunnels of other balancers are taken off */
+	ABI_HAS_FRAGMENT = 1 << 6, /* some service pins fragments */
+	ABI_HAS_ALL = ~ABI_HAS_TRACE,
 };
 
 /* --- the node: one record --- */
@@ -51,17 +72,20 @@ struct abi_node {
 	__u32 closing_ticks;
 	__u32 udp_ticks;
 	__u32 version;     /* ABI_VERSION once the record is filled */
-	__u32 reply_limit; /* ICMP answers a core and second; 0: none are sent */
-	__u64 pad[3];
+	__u32 reply_limit; /* answers of its own a core and second; 0: none are sent */
+	__u32 slow_limit;  /* frames given to the daemon a core and second */
+	__u32 fragment_ticks;
+	__u64 pad[2];
 };
 _Static_assert(sizeof(struct abi_node) == 128, "abi_node is two cache lines");
 
 /* --- VIPs: an open-addressed table, found by address --- */
 
 /*
- * A listen: bits 0-15 first port, 16-31 last port, 32-39 protocol (IPPROTO_*), 40-63 service.
- * Ports in host order. 0 is an unused place.
+ * A listen: bits 0-15 first port, 16-31 last port, 32-39 protocol (IPPROTO_*, or
+ * ABI_PROTO_ANY: every protocol and port), 40-63 service. Ports in host order. 0: unused.
  */
+enum { ABI_PROTO_ANY = 0xff };
 static inline __u64 abi_listen(__u16 first, __u16 last, __u8 proto, __u32 service)
 {
 	return (__u64)first | (__u64)last << 16 | (__u64)proto << 32 | (__u64)service << 40;
@@ -70,37 +94,16 @@ static inline __u64 abi_listen(__u16 first, __u16 last, __u8 proto, __u32 servic
 /*
  * An unused place has address ::, and ends a search. A VIP taken away keeps its place and address
  * with no listens while a search may have to pass it, until another address needs it. Writers fill
- * the address before the listens: one without any is no VIP. Listens stand at the front, in any
- * order. With 32 probes all addresses that are allowed find a place, whatever the secret (of a
- * million tables none had one without; with 8 probes every fifth had).
+ * the address before the listens: one without any is no VIP. Listens stand at the front, and the
+ * first that fits decides, so the narrower stands before the wider. With 32 probes all addresses
+ * that are allowed find a place, whatever the secret (of a million tables none had one without;
+ * with 8 probes every fifth had). VIPs that are prefixes follow the places, found by the prefix.
  */
 struct abi_vip {
 	struct pkt_addr addr;
 	__u64 listens[ABI_VIP_LISTENS];
 };
 _Static_assert(sizeof(struct abi_vip) == 128, "abi_vip is two cache lines");
-
-/* --- services --- */
-
-enum abi_service_flags {
-	ABI_SERVICE_TRACK = 1 << 0,   /* every flow has an entry (`tracking: always`) */
-	ABI_SERVICE_TOO_BIG = 1 << 4, /* who sends too big is told (`oversize_df: icmp`) */
-};
-
-struct abi_service {
-	__u64 table;         /* bits 0-31 the first slot, 32-63 how many; 0 slots: empty */
-	__u64 identity;      /* of the service's name: how a restarted daemon knows it again */
-	__u64 pool_identity; /* of the pool whose slots these are */
-	__u32 flags;
-	__u8 mode; /* enum pkt_mode (pkt/mode.h) */
-	__u8 pad[3];
-};
-_Static_assert(sizeof(struct abi_service) == 32, "two abi_service to a cache line");
-
-static inline __u64 abi_table(__u32 first, __u32 size)
-{
-	return (__u64)first | (__u64)size << 32;
-}
 
 /* --- slots --- */
 
@@ -149,12 +152,27 @@ struct abi_backend {
 	__u32 ifindex;  /* where its packets leave */
 	__u64 identity; /* of pool, and address and port: how a restart knows it again */
 	__u32 flags;
-	__u16 mtu;       /* largest outer IP packet */
-	__u16 outer_sum; /* sum of the outer IPv4 header's constant words (pkt/encap.h) */
+	__u16 mtu;       /* largest outer IP packet; room for the tags is taken off */
+	__u16 outer_sum; /* sum of the outer IPv4 header's constant words (tunnel/encap.h) */
 	__u8 generation; /* counts the index's reuse: an old pin matches nothing */
 	__u8 pad[15];
 };
 _Static_assert(sizeof(struct abi_backend) == 64, "abi_backend is a cache line");
+
+/* --- server ids: which backend a connection id or a TCP option names --- */
+
+/* Open-addressed; an unused place has key 0 and ends a search, one taken away has backend 0. */
+struct abi_server {
+	__u64 key; /* abi_server_key */
+	__u32 backend;
+	__u32 pad;
+};
+
+/* Ids are a pool's own, which is known by its first slot. */
+static inline __u64 abi_server_key(__u32 first_slot, __u32 id)
+{
+	return 1ULL << 63 | (__u64)first_slot << 32 | id;
+}
 
 /* --- flows --- */
 
@@ -182,7 +200,22 @@ enum abi_event {
 	ABI_EVENT_FLOW_NEW,     /* entries made */
 	ABI_EVENT_FLOW_SKIPPED, /* not made: table full of live flows, or the insert limit */
 	ABI_EVENT_FLOW_EVICTED, /* a live entry gave way to a new one */
+	ABI_EVENT_CID,          /* a connection id or a TCP option named the backend */
 	ABI_EVENTS,
+};
+
+/*
+ * What goes before a frame that is given to the daemon: a record of the ring that it reads. The
+ * frame follows as it came, without its VLAN tags.
+ */
+struct abi_slow {
+	__u32 length; /* of the frame */
+	__u32 service;
+	__u32 backend;
+	__u32 mtu; /* largest IP packet that fits with the mode's overhead */
+	__u64 hash;
+	__u8 mode;
+	__u8 pad[7];
 };
 
 /* What became of the last packet, written only where the engine traces. */

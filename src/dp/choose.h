@@ -7,9 +7,10 @@
 
 #include "dp/abi.h"
 #include "dp/flow.h"
+#include "dp/special.h"
+#include "dp/verdict.h"
 #include "pkt/hash.h"
 #include "pkt/parse.h"
-#include "pkt/verdict.h"
 
 /* A flow that begins: TCP's first SYN, any datagram. */
 PKT_INLINE int choose_begins(const struct pkt *pkt)
@@ -191,7 +192,13 @@ PKT_STAGE int choose_backend(struct pkt_ctx *ctx, struct pkt *pkt)
 	service = choose_slot(pkt);
 	if (!service)
 		return VERDICT_EMPTY;
-	if (env_has_track() && service->flags & ABI_SERVICE_TRACK)
+	if (env_has(ABI_HAS_SPECIAL) && service->flags & ABI_SERVICE_SPECIAL) {
+		int verdict = special(ctx, pkt);
+
+		if (verdict != PKT_ON || pkt->backend)
+			return verdict;
+	}
+	if (env_has(ABI_HAS_TRACK) && service->flags & ABI_SERVICE_TRACK)
 		return choose_by_flow(ctx, pkt);
 	slot = env_slot(pkt->slot);
 	if (!slot)
@@ -215,7 +222,13 @@ PKT_STAGE int choose_quoted(struct pkt_ctx *ctx, struct pkt *pkt)
 	service = choose_slot(pkt);
 	if (!service)
 		return VERDICT_EMPTY;
-	if (env_has_track() && service->flags & ABI_SERVICE_TRACK &&
+	if (env_has(ABI_HAS_SPECIAL) && service->flags & ABI_SERVICE_SPECIAL) {
+		int verdict = special(ctx, pkt);
+
+		if (verdict != PKT_ON || pkt->backend)
+			return verdict;
+	}
+	if (env_has(ABI_HAS_TRACK) && service->flags & ABI_SERVICE_TRACK &&
 	    choose_find(env_node(), &flow, pkt)) {
 		pkt->backend = flow_pin_backend(flow.pin);
 		return PKT_ON;

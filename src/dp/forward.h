@@ -2,7 +2,7 @@
 /*
  * The balancer's decision, from a frame to a verdict: parse, find the VIP and the service, find
  * the flow's backend, wrap the packet. One text for the XDP program, the native engine and the
- * tests. Every way out is a verdict (pkt/verdict.h) and is counted once, at the end.
+ * tests. Every way out is a verdict (dp/verdict.h) and is counted once, at the end.
  *
  * The includer supplies, before it includes this, what differs between the worlds:
  *   struct abi_node *env_node(void)           never NULL, as all below with an index in range
@@ -12,9 +12,14 @@
  *   __u64 *env_slot(u32)
  *   struct abi_bucket *env_bucket(u32)
  *   __u64 env_now_ns(void)
- *   int env_has_ipv6(void), env_has_track(void), env_has_trace(void): switches, constant in BPF
+ *   struct abi_server *env_server(u32)
+ *   __u64 *env_rate(u32 service)              this core's time of the service's rate limit
+ *   __u32 env_prefix(u32 list, version, addr) the longest prefix's value; 0: there is none
+ *   int env_has(enum abi_feature)             constant in BPF: what is off is not there
+ *   int env_slow(ctx, const struct pkt *, int mtu)  gives the frame to the daemon; 0 or negative
  *   int env_may_insert(u32 limit, u32 tick)   one more new entry on this core in this tick?
  *   int env_may_reply(u32 limit, u32 tick)    the same for one more answer of the node's own
+ *   int env_may_slow(u32 limit, u32 tick)     the same for one more frame to the daemon
  *   int env_swap(__u64 *at, __u64 old, __u64 new)  compare-and-exchange; whether it was done
  *   void env_store(__u64 *at, __u64 value)    a store that is ordered after what was before it
  *   void env_count(const struct pkt *, u32 verdict), env_event(enum abi_event)
@@ -24,47 +29,16 @@
 
 #include "dp/abi.h"
 #include "dp/choose.h"
+#include "dp/find.h"
+#include "dp/fragment.h"
 #include "dp/reply.h"
+#include "dp/verdict.h"
 #include "dp/wrap.h"
+#include "l4/quote.h"
 #include "pkt/chain.h"
 #include "pkt/hash.h"
 #include "pkt/parse.h"
-#include "pkt/quote.h"
-#include "pkt/verdict.h"
 #include "pkt/vlan.h"
-
-PKT_INLINE struct abi_vip *forward_find_vip(const struct pkt *pkt)
-{
-	__u32 place = (__u32)pkt_hash_addr(&pkt->dst, env_node()->vip_secret);
-
-	for (__u32 i = 0; i < ABI_VIP_PROBES; i++) {
-		struct abi_vip *vip = env_vip((place + i) & (ABI_VIPS - 1));
-
-		if (!vip)
-			return 0;
-		if (pkt_addr_equal(&vip->addr, &pkt->dst))
-			return vip;
-		if (!(vip->addr.half[0] | vip->addr.half[1]))
-			return 0;
-	}
-	return 0;
-}
-
-PKT_INLINE __u32 forward_find_service(const struct abi_vip *vip, const struct pkt *pkt)
-{
-	__u32 port = PKT_HOST16(pkt->dport);
-
-	for (__u32 i = 0; i < ABI_VIP_LISTENS; i++) {
-		__u64 listen = *(volatile const __u64 *)&vip->listens[i];
-
-		if (!listen)
-			return 0;
-		if ((__u8)(listen >> 32) == pkt->proto && port >= (__u16)listen &&
-		    port <= (__u16)(listen >> 16))
-			return (__u32)(listen >> 40);
-	}
-	return 0;
-}
 
 /* TCP or UDP, and the service that listens there: ends with pkt->service set, or a verdict. */
 PKT_INLINE int forward_find(const struct pkt_ctx *ctx, struct pkt *pkt, const struct abi_vip *vip)
@@ -73,7 +47,7 @@ PKT_INLINE int forward_find(const struct pkt_ctx *ctx, struct pkt *pkt, const st
 		pkt->why = WHY_MALFORMED;
 		return VERDICT_TRUNCATED;
 	}
-	pkt->service = forward_find_service(vip, pkt);
+	pkt->service = find_service(vip, pkt);
 	return pkt->service ? PKT_ON : VERDICT_NOT_LISTENED;
 }
 
@@ -93,10 +67,8 @@ PKT_STAGE int forward_extensions(struct pkt_ctx *ctx, struct pkt *pkt)
 		pkt->why = WHY_MALFORMED;
 		return VERDICT_TRUNCATED;
 	}
-	if (chain.fragment) {
-		pkt->why = WHY_FRAGMENT;
-		return VERDICT_FRAGMENT;
-	}
+	pkt->fragment = chain.fragment;
+	pkt->later = chain.later;
 	if (chained == PKT_CHAIN_BEYOND) {
 		pkt->why = WHY_LIMIT;
 		return VERDICT_EXTENSIONS;
@@ -119,9 +91,9 @@ PKT_STAGE int forward_error(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip
 	if (pkt->proto != IPPROTO_ICMP && pkt->proto != IPPROTO_ICMPV6)
 		return VERDICT_OTHER_PROTOCOL;
 	pkt->why = WHY_ICMP;
-	if (!pkt_parse_quote(ctx, pkt))
+	if (!l4_quote_parse(ctx, pkt))
 		return VERDICT_OTHER_PROTOCOL;
-	pkt->service = forward_find_service(vip, pkt);
+	pkt->service = find_service(vip, pkt);
 	if (!pkt->service)
 		return VERDICT_NOT_LISTENED;
 	verdict = choose_quoted(ctx, pkt);
@@ -145,6 +117,8 @@ PKT_STAGE int forward_other(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip
 		verdict = forward_extensions(ctx, pkt);
 		if (verdict != PKT_ON)
 			return verdict;
+		if (pkt->fragment)
+			return fragment(ctx, pkt, vip);
 		if (pkt->proto == IPPROTO_TCP || pkt->proto == IPPROTO_UDP)
 			return forward_find(ctx, pkt, vip);
 	}
@@ -172,15 +146,13 @@ PKT_STAGE int forward_classify(struct pkt_ctx *ctx, struct pkt *pkt)
 	if (parsed == PKT_PARSED_NOT_IP)
 		return VERDICT_NOT_IP;
 	/* An IPv6 packet for ::ffff:a.b.c.d must not find the VIP a.b.c.d. */
-	if (pkt->version == 6 && (!env_has_ipv6() || pkt_addr_is4(&pkt->dst)))
+	if (pkt->version == 6 && (!env_has(ABI_HAS_IPV6) || pkt_addr_is4(&pkt->dst)))
 		return VERDICT_NOT_VIP;
-	vip = forward_find_vip(pkt);
+	vip = find_vip(pkt);
 	if (!vip || !vip->listens[0])
 		return VERDICT_NOT_VIP;
-	if (pkt->fragment) {
-		pkt->why = WHY_FRAGMENT;
-		return VERDICT_FRAGMENT;
-	}
+	if (pkt->fragment && pkt->version == 4)
+		return fragment(ctx, pkt, vip);
 	if (pkt->proto != IPPROTO_TCP && pkt->proto != IPPROTO_UDP)
 		return forward_other(ctx, pkt, vip);
 	return forward_find(ctx, pkt, vip);
@@ -191,7 +163,9 @@ PKT_INLINE int forward_send(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	int verdict = choose_backend(ctx, pkt);
 
-	return verdict == PKT_ON ? wrap(ctx, pkt) : verdict;
+	if (verdict == PKT_ON)
+		verdict = wrap(ctx, pkt);
+	return verdict == VERDICT_EMPTY ? reply_empty(ctx, pkt) : verdict;
 }
 
 /*
@@ -212,6 +186,7 @@ PKT_STAGE int forward_tagged(struct pkt_ctx *ctx, struct pkt *pkt)
 	if (!vlan.count)
 		return VERDICT_NOT_IP;
 	frame_length = pkt->frame_length;
+	pkt->tags = (__u8)vlan.count;
 	verdict = forward_classify(ctx, pkt);
 	if (verdict == PKT_ON)
 		verdict = forward_send(ctx, pkt);
@@ -232,7 +207,7 @@ PKT_INLINE int forward(struct pkt_ctx *ctx, struct pkt *pkt)
 	else if (verdict == VERDICT_NOT_IP)
 		verdict = forward_tagged(ctx, pkt);
 	env_count(pkt, (__u32)verdict);
-	if (env_has_trace())
+	if (env_has(ABI_HAS_TRACE))
 		env_trace(pkt, (__u32)verdict);
 	return verdict;
 }

@@ -9,14 +9,12 @@
 #include <bpf/bpf_helpers.h>
 
 #include "dp/abi.h"
-#include "pkt/verdict.h"
+#include "dp/verdict.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Switches, set before load: what is off is not there. */
-const volatile __u8 has_ipv6 = 1;
-const volatile __u8 has_track = 1;
-const volatile __u8 has_trace = 0;
+/* enum abi_feature, set before load: what is off is not there. */
+const volatile __u32 features = ABI_HAS_ALL;
 
 struct abi_node this_node SEC(".data.node");
 struct abi_trace last_trace SEC(".data.trace");
@@ -30,11 +28,27 @@ struct abi_trace last_trace SEC(".data.trace");
 		__type(value, record);             \
 	} name SEC(".maps")
 
-TABLE(vips, struct abi_vip, ABI_VIPS);
+TABLE(vips, struct abi_vip, ABI_VIPS + ABI_VIP_RANGES);
 TABLE(services, struct abi_service, ABI_SERVICES);
 TABLE(backends, struct abi_backend, ABI_BACKENDS);
 TABLE(slots, __u64, ABI_SLOTS);
+TABLE(servers, struct abi_server, ABI_SERVERS);
 TABLE(flows, struct abi_bucket, ABI_FLOWS_DEFAULT / ABI_BUCKET_FLOWS);
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, ABI_PREFIXES);
+	__type(key, struct abi_prefix);
+	__type(value, __u32);
+} prefixes SEC(".maps");
+
+/* Frames for the daemon, each behind an abi_slow. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(__u32));
+} slow SEC(".maps");
 
 #define COUNTERS(name, record, entries)                  \
 	struct {                                         \
@@ -49,32 +63,41 @@ struct window {
 	__u32 tick;
 	__u32 done;
 };
-enum { WINDOW_INSERT, WINDOW_REPLY, WINDOWS };
+enum { WINDOW_INSERT, WINDOW_REPLY, WINDOW_SLOW, WINDOWS };
 
 COUNTERS(verdict_counts, struct abi_count, VERDICT_COUNT);
 COUNTERS(service_counts, struct abi_count, ABI_SERVICES);
 COUNTERS(backend_counts, struct abi_count, ABI_BACKENDS);
 COUNTERS(event_counts, __u64, ABI_EVENTS);
 COUNTERS(windows, struct window, WINDOWS);
+COUNTERS(rates, __u64, ABI_SERVICES);
 
 static __always_inline void *at(void *map, __u32 index)
 {
 	return bpf_map_lookup_elem(map, &index);
 }
 
-#define env_node()      (&this_node)
-#define env_vip(i)      ((struct abi_vip *)at(&vips, i))
-#define env_service(i)  ((struct abi_service *)at(&services, i))
-#define env_backend(i)  ((struct abi_backend *)at(&backends, i))
-#define env_slot(i)     ((__u64 *)at(&slots, i))
-#define env_bucket(i)   ((struct abi_bucket *)at(&flows, i))
-#define env_has_ipv6()  has_ipv6
-#define env_has_track() has_track
-#define env_has_trace() has_trace
+#define env_node()     (&this_node)
+#define env_vip(i)     ((struct abi_vip *)at(&vips, i))
+#define env_service(i) ((struct abi_service *)at(&services, i))
+#define env_backend(i) ((struct abi_backend *)at(&backends, i))
+#define env_slot(i)    ((__u64 *)at(&slots, i))
+#define env_bucket(i)  ((struct abi_bucket *)at(&flows, i))
+#define env_server(i)  ((struct abi_server *)at(&servers, i))
+#define env_rate(i)    ((__u64 *)at(&rates, i))
+#define env_has(what)  ((features & (what)) != 0)
+
+static __always_inline __u32 env_prefix(__u32 list, __u8 version, const struct pkt_addr *addr)
+{
+	struct abi_prefix key = {160, abi_prefix_table(list, version == 4), *addr};
+	__u32 *value = bpf_map_lookup_elem(&prefixes, &key);
+
+	return value ? *value : 0;
+}
 
 static __always_inline __u64 env_now_ns(void)
 {
-	return has_trace ? this_node.clock_ns : bpf_ktime_get_coarse_ns();
+	return env_has(ABI_HAS_TRACE) ? this_node.clock_ns : bpf_ktime_get_coarse_ns();
 }
 
 static __always_inline int env_swap(__u64 *to, __u64 old, __u64 new)
@@ -104,6 +127,7 @@ static __always_inline int may(__u32 what, __u32 limit, __u32 tick)
 
 #define env_may_insert(limit, tick) may(WINDOW_INSERT, limit, tick)
 #define env_may_reply(limit, tick)  may(WINDOW_REPLY, limit, tick)
+#define env_may_slow(limit, tick)   may(WINDOW_SLOW, limit, tick)
 
 static __always_inline void env_event(enum abi_event event)
 {

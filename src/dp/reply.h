@@ -9,9 +9,9 @@
 #pragma once
 
 #include "dp/abi.h"
-#include "pkt/answer.h"
+#include "dp/verdict.h"
+#include "l4/answer.h"
 #include "pkt/parse.h"
-#include "pkt/verdict.h"
 
 enum {
 	REPLY_MTU4_MIN = 68,   /* RFC 791, section 3.2 */
@@ -27,8 +27,8 @@ enum {
 
 /* Bytes quoted at most: a datagram of 576 (RFC 1812, section 4.3.2.3), a packet of 1280. */
 enum {
-	REPLY_QUOTE4 = 576 - sizeof(pkt_ip4) - sizeof(pkt_icmp),
-	REPLY_QUOTE6 = REPLY_MTU6_MIN - sizeof(pkt_ip6) - sizeof(pkt_icmp),
+	REPLY_QUOTE4 = 576 - sizeof(pkt_ip4) - sizeof(l4_icmp),
+	REPLY_QUOTE6 = REPLY_MTU6_MIN - sizeof(pkt_ip6) - sizeof(l4_icmp),
 };
 
 /* Only a source that names one host may be answered (RFC 1122 3.2.2, RFC 4443 2.4), and no VIP
@@ -71,7 +71,7 @@ PKT_INLINE int reply_quote(struct pkt_ctx *ctx, const struct pkt *pkt, __u32 gro
 		return -1;
 	if (pkt_adjust_tail(ctx, (int)length - (int)pkt->frame_length))
 		return -1;
-	return pkt_answer_eth(ctx, grown);
+	return l4_answer_eth(ctx, grown);
 }
 
 PKT_INLINE int reply_too_big4(struct pkt_ctx *ctx, const struct pkt *pkt, __u32 mtu)
@@ -79,7 +79,7 @@ PKT_INLINE int reply_too_big4(struct pkt_ctx *ctx, const struct pkt *pkt, __u32 
 	const __u32 icmp_at = sizeof(pkt_eth) + sizeof(pkt_ip4);
 	__u32 quote = pkt->length < REPLY_QUOTE4 ? pkt->length & ~3U : REPLY_QUOTE4;
 	struct pkt_cursor cursor;
-	pkt_icmp *icmp;
+	l4_icmp *icmp;
 	pkt_ip4 *ip;
 
 	if (reply_quote(ctx, pkt, sizeof(*ip) + sizeof(*icmp), quote))
@@ -88,24 +88,24 @@ PKT_INLINE int reply_too_big4(struct pkt_ctx *ctx, const struct pkt *pkt, __u32 
 	ip = pkt_take(&cursor, pkt_ip4);
 	if (!ip)
 		return VERDICT_NO_HEADROOM;
-	icmp = pkt_take(&cursor, pkt_icmp);
+	icmp = pkt_take(&cursor, l4_icmp);
 	if (!icmp)
 		return VERDICT_NO_HEADROOM;
-	pkt_answer_ip4(ip, pkt, sizeof(*ip) + sizeof(*icmp) + quote, 0, PKT_BE16(0x4000));
+	l4_answer_ip4(ip, pkt, sizeof(*ip) + sizeof(*icmp) + quote, 0, PKT_BE16(0x4000));
 	icmp->type = REPLY_UNREACHABLE;
 	icmp->code = REPLY_NEEDS_FRAGMENTING;
 	icmp->check = 0;
 	icmp->rest = PKT_BE32(mtu);
-	icmp->check = pkt_answer_checksum(ctx, icmp_at, 0);
+	icmp->check = l4_answer_checksum(ctx, icmp_at, 0);
 	return VERDICT_TOO_BIG_ANSWERED;
 }
 
 PKT_INLINE int reply_too_big6(struct pkt_ctx *ctx, const struct pkt *pkt, __u32 mtu)
 {
 	const __u32 icmp_at = sizeof(pkt_eth) + sizeof(pkt_ip6);
-	const __u32 icmp_length = sizeof(pkt_icmp) + REPLY_QUOTE6;
+	const __u32 icmp_length = sizeof(l4_icmp) + REPLY_QUOTE6;
 	struct pkt_cursor cursor;
-	pkt_icmp *icmp;
+	l4_icmp *icmp;
 	pkt_ip6 *ip;
 
 	if (reply_quote(ctx, pkt, sizeof(*ip) + sizeof(*icmp), REPLY_QUOTE6))
@@ -114,15 +114,15 @@ PKT_INLINE int reply_too_big6(struct pkt_ctx *ctx, const struct pkt *pkt, __u32 
 	ip = pkt_take(&cursor, pkt_ip6);
 	if (!ip)
 		return VERDICT_NO_HEADROOM;
-	icmp = pkt_take(&cursor, pkt_icmp);
+	icmp = pkt_take(&cursor, l4_icmp);
 	if (!icmp)
 		return VERDICT_NO_HEADROOM;
-	pkt_answer_ip6(ip, pkt, sizeof(*ip) + icmp_length);
+	l4_answer_ip6(ip, pkt, sizeof(*ip) + icmp_length);
 	icmp->type = REPLY_TOO_BIG6;
 	icmp->code = 0;
 	icmp->check = 0;
 	icmp->rest = PKT_BE32(mtu);
-	icmp->check = pkt_answer_checksum(ctx, icmp_at, pkt_answer_sum6(pkt, icmp_length));
+	icmp->check = l4_answer_checksum(ctx, icmp_at, l4_answer_sum6(pkt, icmp_length));
 	return VERDICT_TOO_BIG_ANSWERED;
 }
 
@@ -138,7 +138,7 @@ PKT_INLINE int reply_is_due(const struct pkt_ctx *ctx, const struct pkt *pkt, in
 	if (!eth || pkt->quoted || !reply_link_is_host(eth) || !reply_source_is_host(pkt))
 		return 0;
 	if (pkt->version == 6)
-		return env_has_ipv6() && pkt->length > REPLY_MTU6_MIN;
+		return env_has(ABI_HAS_IPV6) && pkt->length > REPLY_MTU6_MIN;
 	ip = pkt_take(&cursor, pkt_ip4);
 	return ip && mtu >= REPLY_MTU4_MIN && ip->protocol != IPPROTO_ICMP &&
 	       (ip->frag_off & PKT_BE16(0x5fff)) == PKT_BE16(0x4000);
@@ -164,7 +164,7 @@ PKT_STAGE int reply_too_big(struct pkt_ctx *ctx, struct pkt *pkt, int mtu)
 
 /* --- echo --- */
 
-PKT_INLINE int reply_is_echo(const pkt_icmp *icmp, __u8 type)
+PKT_INLINE int reply_is_echo(const l4_icmp *icmp, __u8 type)
 {
 	return icmp->type == type && icmp->code == 0;
 }
@@ -174,39 +174,39 @@ PKT_INLINE int reply_echo4(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct pkt_cursor cursor = pkt_cursor(ctx, sizeof(pkt_eth));
 	pkt_ip4 *ip = pkt_take(&cursor, pkt_ip4);
-	pkt_icmp *icmp;
+	l4_icmp *icmp;
 
 	if (!ip)
 		return VERDICT_OTHER_PROTOCOL;
-	icmp = pkt_take(&cursor, pkt_icmp);
+	icmp = pkt_take(&cursor, l4_icmp);
 	if (!icmp || ip->ihl != 5 || pkt->length < sizeof(*ip) + sizeof(*icmp) ||
 	    !reply_is_echo(icmp, REPLY_ECHO_REQUEST))
 		return VERDICT_OTHER_PROTOCOL;
 	if (!reply_is_allowed(pkt))
 		return VERDICT_REPLY_LIMITED;
 	/* Routers may cut the answer in pieces: it has an id, and no DF. */
-	pkt_answer_ip4(ip, pkt, pkt->length, ip->id, 0);
-	pkt_answer_echo(icmp, REPLY_ECHO);
-	return pkt_answer_eth(ctx, 0) ? VERDICT_OTHER_PROTOCOL : VERDICT_ECHO_ANSWERED;
+	l4_answer_ip4(ip, pkt, pkt->length, ip->id, 0);
+	l4_answer_echo(icmp, REPLY_ECHO);
+	return l4_answer_eth(ctx, 0) ? VERDICT_OTHER_PROTOCOL : VERDICT_ECHO_ANSWERED;
 }
 
 PKT_INLINE int reply_echo6(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct pkt_cursor cursor = pkt_cursor(ctx, sizeof(pkt_eth));
 	pkt_ip6 *ip = pkt_take(&cursor, pkt_ip6);
-	pkt_icmp *icmp;
+	l4_icmp *icmp;
 
 	if (!ip)
 		return VERDICT_OTHER_PROTOCOL;
-	icmp = pkt_take(&cursor, pkt_icmp);
+	icmp = pkt_take(&cursor, l4_icmp);
 	if (!icmp || ip->nexthdr != IPPROTO_ICMPV6 || pkt->length < sizeof(*ip) + sizeof(*icmp) ||
 	    !reply_is_echo(icmp, REPLY_ECHO_REQUEST6))
 		return VERDICT_OTHER_PROTOCOL;
 	if (!reply_is_allowed(pkt))
 		return VERDICT_REPLY_LIMITED;
-	pkt_answer_ip6(ip, pkt, pkt->length);
-	pkt_answer_echo(icmp, REPLY_ECHO6);
-	return pkt_answer_eth(ctx, 0) ? VERDICT_OTHER_PROTOCOL : VERDICT_ECHO_ANSWERED;
+	l4_answer_ip6(ip, pkt, pkt->length);
+	l4_answer_echo(icmp, REPLY_ECHO6);
+	return l4_answer_eth(ctx, 0) ? VERDICT_OTHER_PROTOCOL : VERDICT_ECHO_ANSWERED;
 }
 
 /* For a VIP's packet that is neither TCP nor UDP. Always a verdict. */
@@ -223,6 +223,18 @@ PKT_STAGE int reply_echo(struct pkt_ctx *ctx, struct pkt *pkt)
 		return VERDICT_OTHER_PROTOCOL;
 	if (pkt->version == 4)
 		return pkt->proto == IPPROTO_ICMP ? reply_echo4(ctx, pkt) : VERDICT_OTHER_PROTOCOL;
-	return env_has_ipv6() && pkt->proto == IPPROTO_ICMPV6 ? reply_echo6(ctx, pkt)
-							      : VERDICT_OTHER_PROTOCOL;
+	return env_has(ABI_HAS_IPV6) && pkt->proto == IPPROTO_ICMPV6 ? reply_echo6(ctx, pkt)
+								     : VERDICT_OTHER_PROTOCOL;
+}
+
+/* --- no backend --- */
+
+/* For a packet of a service without a usable backend, which stands as it came. A verdict. */
+PKT_STAGE int reply_empty(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct abi_service *service = pkt ? env_service(pkt->service) : 0;
+
+	if (!service || !ctx)
+		return VERDICT_EMPTY;
+	return service->flags & ABI_SERVICE_PASS ? VERDICT_EMPTY_PASSED : VERDICT_EMPTY;
 }

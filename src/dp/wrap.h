@@ -7,9 +7,9 @@
 
 #include "dp/abi.h"
 #include "dp/reply.h"
-#include "pkt/encap.h"
+#include "dp/verdict.h"
 #include "pkt/parse.h"
-#include "pkt/verdict.h"
+#include "tunnel/encap.h"
 
 /* The outer source: in the node's prefix, varied with the flow so that receivers spread it. */
 PKT_INLINE __be32 wrap_vary(__be32 fixed, __be32 vary, const struct pkt *pkt)
@@ -20,19 +20,19 @@ PKT_INLINE __be32 wrap_vary(__be32 fixed, __be32 vary, const struct pkt *pkt)
 /* What stands between the outer header and the packet. `mode` is a constant, here as below. */
 PKT_INLINE int wrap_shim(struct pkt_cursor *cursor, const struct pkt *pkt, __u8 mode)
 {
-	pkt_gre *gre;
+	tunnel_gre *gre;
 	pkt_udp *udp;
 
-	if (mode == PKT_MODE_GRE) {
-		gre = pkt_take(cursor, pkt_gre);
+	if (mode == TUNNEL_GRE) {
+		gre = pkt_take(cursor, tunnel_gre);
 		if (!gre)
 			return VERDICT_NO_HEADROOM;
-		pkt_gre_write(gre, pkt);
-	} else if (mode == PKT_MODE_GUE) {
+		tunnel_write_gre(gre, pkt);
+	} else if (mode == TUNNEL_GUE) {
 		udp = pkt_take(cursor, pkt_udp);
 		if (!udp)
 			return VERDICT_NO_HEADROOM;
-		pkt_gue_write(udp, pkt);
+		tunnel_write_gue(udp, pkt);
 	}
 	return PKT_ON;
 }
@@ -41,12 +41,12 @@ PKT_INLINE int wrap_in4(struct pkt_ctx *ctx, const struct pkt *pkt,
 			const struct abi_backend *backend, __u8 mode)
 {
 	const struct abi_node *node = env_node();
-	__be32 vary = mode == PKT_MODE_GUE ? 0 : node->source4_vary;
+	__be32 vary = mode == TUNNEL_GUE ? 0 : node->source4_vary;
 	struct pkt_cursor cursor;
 	pkt_ip4 *outer;
 	pkt_eth *eth;
 
-	if (pkt_adjust_head(ctx, -(int)pkt_mode_overhead(mode, 1)))
+	if (pkt_adjust_head(ctx, -(int)tunnel_mode_overhead(mode, 1, pkt->version == 4)))
 		return VERDICT_NO_HEADROOM;
 	cursor = pkt_cursor(ctx, 0);
 	eth = pkt_take(&cursor, pkt_eth);
@@ -55,21 +55,21 @@ PKT_INLINE int wrap_in4(struct pkt_ctx *ctx, const struct pkt *pkt,
 		return VERDICT_NO_HEADROOM;
 	pkt_copy(eth, backend->dst_mac, 2 * ETH_ALEN);
 	eth->h_proto = PKT_BE16(ETH_P_IP);
-	pkt_encap4_write(outer, pkt, mode, wrap_vary(node->source4.word[3], vary, pkt),
-			 backend->addr.word[3], backend->outer_sum);
+	tunnel_write4(outer, pkt, mode, wrap_vary(node->source4.word[3], vary, pkt),
+		      backend->addr.word[3], backend->outer_sum);
 	return wrap_shim(&cursor, pkt, mode);
 }
 
 PKT_INLINE int wrap_in6(struct pkt_ctx *ctx, const struct pkt *pkt,
 			const struct abi_backend *backend, __u8 mode)
 {
-	__be32 vary = mode == PKT_MODE_GUE ? 0 : env_node()->source6_vary;
+	__be32 vary = mode == TUNNEL_GUE ? 0 : env_node()->source6_vary;
 	struct pkt_addr source = env_node()->source6;
 	struct pkt_cursor cursor;
 	pkt_ip6 *outer;
 	pkt_eth *eth;
 
-	if (pkt_adjust_head(ctx, -(int)pkt_mode_overhead(mode, 0)))
+	if (pkt_adjust_head(ctx, -(int)tunnel_mode_overhead(mode, 0, pkt->version == 4)))
 		return VERDICT_NO_HEADROOM;
 	cursor = pkt_cursor(ctx, 0);
 	eth = pkt_take(&cursor, pkt_eth);
@@ -79,7 +79,7 @@ PKT_INLINE int wrap_in6(struct pkt_ctx *ctx, const struct pkt *pkt,
 	source.word[3] = wrap_vary(source.word[3], vary, pkt);
 	pkt_copy(eth, backend->dst_mac, 2 * ETH_ALEN);
 	eth->h_proto = PKT_BE16(ETH_P_IPV6);
-	pkt_encap6_write(outer, pkt, mode, &source, &backend->addr);
+	tunnel_write6(outer, pkt, mode, &source, &backend->addr);
 	return wrap_shim(&cursor, pkt, mode);
 }
 
@@ -95,14 +95,14 @@ PKT_STAGE int wrap_gre(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct abi_backend *backend = pkt ? env_backend(pkt->backend) : 0;
 
-	return backend ? wrap_in(ctx, pkt, backend, PKT_MODE_GRE) : VERDICT_EMPTY;
+	return backend ? wrap_in(ctx, pkt, backend, TUNNEL_GRE) : VERDICT_EMPTY;
 }
 
 PKT_STAGE int wrap_gue(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct abi_backend *backend = pkt ? env_backend(pkt->backend) : 0;
 
-	return backend ? wrap_in(ctx, pkt, backend, PKT_MODE_GUE) : VERDICT_EMPTY;
+	return backend ? wrap_in(ctx, pkt, backend, TUNNEL_GUE) : VERDICT_EMPTY;
 }
 
 /* A router would send the packet, whose destination is still the VIP, straight back to us. */
@@ -123,10 +123,10 @@ PKT_STAGE int wrap_l2dsr(struct pkt_ctx *ctx, struct pkt *pkt)
 PKT_INLINE int wrap_by_mode(struct pkt_ctx *ctx, struct pkt *pkt, const struct abi_backend *backend)
 {
 	switch (pkt->mode) {
-	case PKT_MODE_GRE: return wrap_gre(ctx, pkt);
-	case PKT_MODE_GUE: return wrap_gue(ctx, pkt);
-	case PKT_MODE_L2DSR: return wrap_l2dsr(ctx, pkt);
-	default: return wrap_in(ctx, pkt, backend, PKT_MODE_IPIP);
+	case TUNNEL_GRE: return wrap_gre(ctx, pkt);
+	case TUNNEL_GUE: return wrap_gue(ctx, pkt);
+	case TUNNEL_L2DSR: return wrap_l2dsr(ctx, pkt);
+	default: return wrap_in(ctx, pkt, backend, TUNNEL_IPIP);
 	}
 }
 
@@ -146,7 +146,8 @@ PKT_STAGE int wrap(struct pkt_ctx *ctx, struct pkt *pkt)
 	}
 	if (!(backend->flags & ABI_BACKEND_NEIGH))
 		return VERDICT_NO_NEIGHBOR;
-	length = pkt->length + pkt_mode_overhead(pkt->mode, pkt_addr_is4(&backend->addr));
+	length = pkt->length +
+		 tunnel_mode_overhead(pkt->mode, pkt_addr_is4(&backend->addr), pkt->version == 4);
 	if (length > backend->mtu)
 		return reply_too_big(ctx, pkt, backend->mtu - (int)(length - pkt->length));
 	wrapped = wrap_by_mode(ctx, pkt, backend);

@@ -18,7 +18,7 @@
 #include "bpf/percpu.h"
 #include "bpf/pins.h"
 #include "engine/dp.h"
-#include "pkt/mode.h"
+#include "tunnel/mode.h"
 
 enum {
 	RUN_LENGTH_MIN = 14,
@@ -40,9 +40,9 @@ uint32_t agent_dp_overhead(const struct prefix *balancers, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (!addr_is4(&balancers[i].addr))
-			return pkt_mode_overhead(PKT_MODE_GUE, 0);
+			return tunnel_mode_overhead(TUNNEL_GUE, 0, 1);
 	}
-	return pkt_mode_overhead(PKT_MODE_GUE, 1);
+	return tunnel_mode_overhead(TUNNEL_GUE, 1, 1);
 }
 
 static uint16_t mss_of(uint32_t path_mtu, uint32_t headers)
@@ -69,8 +69,8 @@ static int fill_vips(struct agent_dp *agent, const struct agent_dp_options *opti
 		return err_set(err, -ENOSPC, "%zu VIPs, %d at most", options->vip_count,
 			       AGENT_VIPS);
 	for (size_t i = 0; i < options->vip_count; i++) {
-		uint8_t version = addr_is4(&options->vips[i]) ? 4 : 6;
-		struct pkt_addr key = dp_addr(&options->vips[i]);
+		uint8_t version = addr_is4(&options->vips[i].addr) ? 4 : 6;
+		struct pkt_addr key = dp_addr(&options->vips[i].addr);
 		int ret = bpf_map__update_elem(agent->skel->maps.agent_vips, &key, sizeof(key),
 					       &version, sizeof(version), BPF_ANY);
 

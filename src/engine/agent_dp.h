@@ -22,7 +22,7 @@ struct agent_dp;
 
 struct agent_dp_options {
 	const char *pin_dir; /* on bpffs; NULL: nothing outlives agent_dp_close */
-	const struct addr *vips;
+	const struct prefix *vips;
 	size_t vip_count;
 	const struct prefix *balancers;
 	size_t balancer_count;

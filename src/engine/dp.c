@@ -16,8 +16,8 @@
 #include "bpf/links.h"
 #include "bpf/percpu.h"
 #include "bpf/pins.h"
+#include "dp/verdict.h"
 #include "lb.skel.h"
-#include "pkt/verdict.h"
 
 struct dp {
 	struct lb_bpf *skel;
@@ -38,6 +38,8 @@ static int set_pins(struct dp *dp, struct err *err)
 		{"services", dp->skel->maps.services},
 		{"backends", dp->skel->maps.backends},
 		{"slots", dp->skel->maps.slots},
+		{"servers", dp->skel->maps.servers},
+		{"prefixes", dp->skel->maps.prefixes},
 		{"flows", dp->skel->maps.flows},
 		{"verdict_counts", dp->skel->maps.verdict_counts},
 		{"service_counts", dp->skel->maps.service_counts},
@@ -62,9 +64,7 @@ static int set_switches(struct dp *dp, const struct dp_options *options, struct 
 	if (!buckets)
 		return err_set(err, -EINVAL, "flow entries: %u, expected %u to %u",
 			       options->flow_entries, ABI_FLOWS_MIN, ABI_FLOWS_MAX);
-	dp->skel->rodata->has_ipv6 = options->ipv6;
-	dp->skel->rodata->has_track = options->track;
-	dp->skel->rodata->has_trace = options->trace;
+	dp->skel->rodata->features = options->features;
 	dp->tables.flow_buckets = buckets;
 	return bpf_map__set_max_entries(dp->skel->maps.flows, buckets);
 }
@@ -83,6 +83,27 @@ static void unmap(void *memory, const struct bpf_map *map)
 		munmap(memory, (size_t)bpf_map__value_size(map) * bpf_map__max_entries(map));
 }
 
+static int set_prefix(void *prefixes, const struct abi_prefix *prefix, uint32_t value)
+{
+	int error;
+
+	if (value)
+		return bpf_map__update_elem(prefixes, prefix, sizeof(*prefix), &value,
+					    sizeof(value), BPF_ANY);
+	error = bpf_map__delete_elem(prefixes, prefix, sizeof(*prefix), 0);
+	return error == -ENOENT ? 0 : error;
+}
+
+static int next_prefix(const void *prefixes, const struct abi_prefix *after, struct abi_prefix *ret,
+		       uint32_t *ret_value)
+{
+	int error = bpf_map__get_next_key(prefixes, after, ret, sizeof(*ret));
+
+	return error ? error
+		     : bpf_map__lookup_elem(prefixes, ret, sizeof(*ret), ret_value,
+					    sizeof(*ret_value), 0);
+}
+
 static int map_tables(struct dp *dp, struct err *err)
 {
 	struct dp_tables *tables = &dp->tables;
@@ -92,10 +113,14 @@ static int map_tables(struct dp *dp, struct err *err)
 	tables->services = map_memory(dp->skel->maps.services);
 	tables->backends = map_memory(dp->skel->maps.backends);
 	tables->slots = map_memory(dp->skel->maps.slots);
+	tables->servers = map_memory(dp->skel->maps.servers);
 	tables->flows = map_memory(dp->skel->maps.flows);
 	if (!tables->vips || !tables->services || !tables->backends || !tables->slots ||
-	    !tables->flows)
+	    !tables->flows || !tables->servers)
 		return err_set(err, -ENOMEM, "cannot map the tables: %s", strerror(errno));
+	tables->prefixes = dp->skel->maps.prefixes;
+	tables->set_prefix = set_prefix;
+	tables->next_prefix = next_prefix;
 	return 0;
 }
 
@@ -182,6 +207,7 @@ void dp_close(struct dp *dp)
 		unmap(dp->tables.services, dp->skel->maps.services);
 		unmap(dp->tables.backends, dp->skel->maps.backends);
 		unmap(dp->tables.slots, dp->skel->maps.slots);
+		unmap(dp->tables.servers, dp->skel->maps.servers);
 		unmap(dp->tables.flows, dp->skel->maps.flows);
 		lb_bpf__destroy(dp->skel);
 	}

@@ -20,9 +20,7 @@ struct dp;
 struct dp_options {
 	const char *pin_dir;   /* on bpffs; NULL: nothing is pinned */
 	uint32_t flow_entries; /* rounded up to a power of two of buckets */
-	bool ipv6;             /* some VIP is IPv6: else its code is left out */
-	bool track;            /* some service tracks flows: else its code is left out */
-	bool trace;            /* runs by dp_run only: given clock, abi_trace written */
+	uint32_t features;     /* enum abi_feature: the code of others is left out */
 };
 
 int dp_open(const struct dp_options *options, struct dp **ret, struct err *err);
@@ -48,7 +46,7 @@ void dp_reset_backend(struct dp *dp, uint32_t backend);
 /* What BPF_PROG_TEST_RUN takes in one piece: a page less headroom and the room behind the frame. */
 enum { DP_RUN_LENGTH_MAX = 3520 };
 /*
- * As native_run, in the kernel; only with options.trace. -E2BIG: longer than DP_RUN_LENGTH_MAX.
+ * As native_run, in the kernel; only with ABI_HAS_TRACE. -E2BIG: longer than DP_RUN_LENGTH_MAX.
  * The kernel runs no frame shorter than an Ethernet header: such a one is malformed, uncounted.
  */
 int dp_run(struct dp *dp, uint8_t *frame, size_t length, size_t capacity, uint64_t now_ns,

@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dp/verdict.h"
+#include "engine/prefixes.h"
 #include "pkt/ctx.h"
-#include "pkt/verdict.h"
 
 struct pkt;
 
@@ -23,7 +24,9 @@ struct native {
 	struct window {
 		uint32_t tick;
 		uint32_t done;
-	} inserts, replies; /* in the current tick */
+	} inserts, replies, slows; /* in the current tick */
+	uint64_t rates[ABI_SERVICES];
+	struct prefixes *prefixes;
 };
 
 /* The engine that runs: forward.h asks for its world without a handle, as in BPF. */
@@ -36,7 +39,7 @@ static struct abi_node *env_node(void)
 
 static struct abi_vip *env_vip(uint32_t index)
 {
-	return index < ABI_VIPS ? &world->tables.vips[index] : NULL;
+	return index < ABI_VIPS + ABI_VIP_RANGES ? &world->tables.vips[index] : NULL;
 }
 
 static struct abi_service *env_service(uint32_t index)
@@ -60,9 +63,22 @@ static struct abi_bucket *env_bucket(uint32_t index)
 	return index < world->tables.flow_buckets ? &world->tables.flows[index] : NULL;
 }
 
-#define env_has_ipv6()  1
-#define env_has_track() 1
-#define env_has_trace() 1
+static inline struct abi_server *env_server(uint32_t index)
+{
+	return index < ABI_SERVERS ? &world->tables.servers[index] : NULL;
+}
+
+static __u64 *env_rate_of(uint32_t service)
+{
+	return service < ABI_SERVICES ? (__u64 *)&world->rates[service] : NULL;
+}
+#define env_rate(service) env_rate_of(service)
+#define env_has(what)     1
+
+static uint32_t env_prefix(uint32_t list, uint8_t version, const struct pkt_addr *addr)
+{
+	return prefixes_find(world->prefixes, abi_prefix_table(list, version == 4), addr);
+}
 
 static uint64_t env_now_ns(void)
 {
@@ -90,6 +106,7 @@ static int may(struct window *window, uint32_t limit, uint32_t tick)
 
 #define env_may_insert(limit, tick) may(&world->inserts, limit, tick)
 #define env_may_reply(limit, tick)  may(&world->replies, limit, tick)
+#define env_may_slow(limit, tick)   may(&world->slows, limit, tick)
 
 static void env_event(enum abi_event event)
 {
@@ -149,17 +166,22 @@ int native_new(uint32_t flow_entries, struct native **ret)
 		return -ENOMEM;
 	tables = &native->tables;
 	tables->node = zeroed(1, sizeof(*tables->node));
-	tables->vips = zeroed(ABI_VIPS, sizeof(*tables->vips));
+	tables->vips = zeroed(ABI_VIPS + ABI_VIP_RANGES, sizeof(*tables->vips));
+	tables->servers = zeroed(ABI_SERVERS, sizeof(*tables->servers));
 	tables->services = zeroed(ABI_SERVICES, sizeof(*tables->services));
 	tables->backends = zeroed(ABI_BACKENDS, sizeof(*tables->backends));
 	tables->slots = zeroed(ABI_SLOTS, sizeof(*tables->slots));
 	tables->flows = zeroed(buckets, sizeof(*tables->flows));
 	tables->flow_buckets = buckets;
 	if (!tables->node || !tables->vips || !tables->services || !tables->backends ||
-	    !tables->slots || !tables->flows) {
+	    !tables->slots || !tables->flows || !tables->servers ||
+	    prefixes_new(&native->prefixes)) {
 		native_free(native);
 		return -ENOMEM;
 	}
+	tables->prefixes = native->prefixes;
+	tables->set_prefix = prefixes_set;
+	tables->next_prefix = prefixes_next;
 	tables->node->flow_buckets_mask = buckets - 1;
 	*ret = native;
 	return 0;
@@ -174,6 +196,8 @@ void native_free(struct native *native)
 	free(native->tables.services);
 	free(native->tables.backends);
 	free(native->tables.slots);
+	free(native->tables.servers);
+	prefixes_free(native->prefixes);
 	free(native->tables.flows);
 	free(native);
 }

@@ -15,8 +15,8 @@
 #include <linux/bpf.h>
 #include <string.h>
 
-#include "pkt/encap.h"
 #include "pkt/hash.h"
+#include "tunnel/encap.h"
 
 uint32_t dp_flow_buckets(uint32_t flow_entries)
 {
@@ -174,7 +174,7 @@ const uint64_t *dp_tables_vip(const struct dp_tables *tables, const struct addr 
 void dp_tables_set_tunnel(struct abi_backend *backend, const struct addr *addr)
 {
 	backend->addr = dp_addr(addr);
-	backend->outer_sum = addr_is4(addr) ? pkt_encap4_constant(addr_be32(addr)) : 0;
+	backend->outer_sum = addr_is4(addr) ? tunnel_sum4(addr_be32(addr)) : 0;
 }
 
 void dp_tables_set_nexthop(struct abi_backend *backend, const struct dp_nexthop *hop)

@@ -20,8 +20,18 @@ struct dp_tables {
 	struct abi_service *services;
 	struct abi_backend *backends;
 	uint64_t *slots;
+	struct abi_server *servers;
 	struct abi_bucket *flows;
 	uint32_t flow_buckets;
+	/*
+	 * Prefixes are no plain memory. set: value 0 takes the prefix away; 0, or -errno (-ENOSPC:
+	 * more than ABI_PREFIXES). next: the one after `after` in the engine's own order, NULL for
+	 * the first, and after one that is gone the first again; 0, or -ENOENT at the end.
+	 */
+	void *prefixes;
+	int (*set_prefix)(void *prefixes, const struct abi_prefix *prefix, uint32_t value);
+	int (*next_prefix)(const void *prefixes, const struct abi_prefix *after,
+			   struct abi_prefix *ret, uint32_t *ret_value);
 };
 
 /* What an engine says of one frame. `action` is XDP's (XDP_PASS ...). */

@@ -27,15 +27,18 @@ struct pkt {
 	__u16 length;       /* of the IP packet with its header */
 	__u16 l4;           /* where the transport header begins, from the frame's start */
 	__u8 fragment;      /* a piece of a datagram, the first one included */
+	__u8 later;         /* a piece that is not the first: it has no ports */
+	__u8 tags;          /* VLAN tags that were taken off */
 	__u8 why;           /* enum why */
 	__u8 quoted;        /* an ICMP error: addresses, ports and protocol are the quoted flow's */
-	__u8 mode;          /* the service's: enum pkt_mode */
+	__u8 mode;          /* the service's: enum tunnel_mode */
+	__be32 fragment_id; /* of a piece: the datagram's */
 	__u32 frame_length; /* as it came */
 	__u32 service;      /* chosen so far; 0: none */
 	__u32 backend;      /* chosen so far; 0: none */
 	__u32 slot;         /* in all slots */
 	__u32 table_first;  /* the pool's first slot */
-	__u64 hash;         /* by the fleet's seed */
+	__u64 hash;         /* of the flow, by the fleet's seed */
 };
 
 enum pkt_parsed {
@@ -60,6 +63,8 @@ PKT_INLINE enum pkt_parsed pkt_parse_ip4(struct pkt_cursor *cursor, struct pkt *
 	pkt->tos = ip->tos;
 	pkt->proto = ip->protocol;
 	pkt->fragment = (ip->frag_off & PKT_BE16(0x3fff)) != 0;
+	pkt->later = (ip->frag_off & PKT_BE16(0x1fff)) != 0;
+	pkt->fragment_id = ip->id;
 	pkt->l4 = (__u16)(sizeof(pkt_eth) + header);
 	pkt->src = pkt_addr4(ip->saddr);
 	pkt->dst = pkt_addr4(ip->daddr);

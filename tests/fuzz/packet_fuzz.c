@@ -12,8 +12,8 @@
 #include "../lib/expect.h"
 #include "../lib/frame.h"
 #include "../lib/world.h"
+#include "dp/verdict.h"
 #include "engine/native.h"
-#include "pkt/verdict.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -15,7 +15,7 @@
 enum { PATH_MTU = 1500, OVERHEAD = 40, VIPS = 2 };
 
 static const char *const vips[VIPS] = {TUNNEL_VIP4, TUNNEL_VIP6};
-static struct addr vip_list[VIPS];
+static struct prefix vip_list[VIPS];
 static struct prefix balancer_list[TUNNEL_BALANCERS];
 
 struct agent_dp *agents_kernel;
@@ -33,7 +33,7 @@ int agents_vip(const struct pkt_addr *addr)
 	struct addr given = address(addr);
 
 	for (size_t i = 0; i < VIPS; i++) {
-		if (addr_equal(&vip_list[i], &given))
+		if (addr_equal(&vip_list[i].addr, &given))
 			return addr_is4(&given) ? 4 : 6;
 	}
 	return 0;
@@ -58,7 +58,7 @@ struct agent_limits agents_limits(void)
 int agents_fill(void)
 {
 	for (size_t i = 0; i < VIPS; i++) {
-		if (addr_parse(vips[i], &vip_list[i]))
+		if (prefix_parse(vips[i], &vip_list[i]))
 			return -1;
 	}
 	for (size_t i = 0; i < TUNNEL_BALANCERS; i++) {

@@ -103,8 +103,8 @@ static void stay_on_core(void)
 
 int engines_open(void **state)
 {
-	struct dp_options options = {
-		.flow_entries = WORLD_FLOWS, .ipv6 = true, .track = true, .trace = true};
+	struct dp_options options = {.flow_entries = WORLD_FLOWS,
+				     .features = ABI_HAS_ALL | ABI_HAS_TRACE};
 	struct err err;
 
 	(void)state;

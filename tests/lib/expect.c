@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "answer.h"
+#include "dp/verdict.h"
 #include "frame.h"
-#include "pkt/verdict.h"
 
 static const uint32_t actions[VERDICT_COUNT] = {
 #define ACTION(name, action, help) [VERDICT_##name] = XDP_##action,
@@ -43,13 +43,13 @@ static bool holds_ip(const uint8_t *frame, size_t length)
 	return frame[link] >> 4 == 6 && link + inner <= length;
 }
 
-enum frame_mode expect_mode(enum pkt_mode mode)
+enum frame_mode expect_mode(enum tunnel_mode mode)
 {
-	static const enum frame_mode modes[PKT_MODES] = {
-		[PKT_MODE_IPIP] = FRAME_IPIP,
-		[PKT_MODE_GRE] = FRAME_GRE,
-		[PKT_MODE_GUE] = FRAME_GUE,
-		[PKT_MODE_L2DSR] = FRAME_L2DSR,
+	static const enum frame_mode modes[TUNNEL_MODES] = {
+		[TUNNEL_IPIP] = FRAME_IPIP,
+		[TUNNEL_GRE] = FRAME_GRE,
+		[TUNNEL_GUE] = FRAME_GUE,
+		[TUNNEL_L2DSR] = FRAME_L2DSR,
 	};
 
 	return modes[mode];
@@ -67,7 +67,7 @@ static const char *read_tunnel(const struct dp_tables *tables, const struct abi_
 	source4 = dp_addr_back(&node->source4);
 	source6 = dp_addr_back(&node->source6);
 	memset(ret, 0, sizeof(*ret));
-	ret->mode = expect_mode((enum pkt_mode)tables->services[trace->service].mode);
+	ret->mode = expect_mode((enum tunnel_mode)tables->services[trace->service].mode);
 	ret->outer4 = addr_is4(&to);
 	memcpy(ret->dst_mac, backend->dst_mac, 6);
 	memcpy(ret->src_mac, backend->src_mac, 6);
@@ -126,7 +126,7 @@ static const char *check_left(const struct dp_tables *tables, const uint8_t *fra
 	if (!holds_ip(frame, length))
 		return "left, but its lengths contradict each other";
 	if (result->length < length - (frame_link_length(frame, length) - FRAME_ETH) + 20 &&
-	    tables->services[result->trace.service].mode != PKT_MODE_L2DSR)
+	    tables->services[result->trace.service].mode != TUNNEL_L2DSR)
 		return "left without an outer header";
 	wrong = read_tunnel(tables, &result->trace, out, &tunnel);
 	if (wrong)
@@ -152,10 +152,10 @@ static bool may_be_answered(const uint8_t *frame)
 
 /* What stands between the outer IP header and the packet. */
 #define NO_TUNNEL UINT32_MAX
-static const uint32_t overheads[PKT_MODES] = {
-	[PKT_MODE_GRE] = 4,
-	[PKT_MODE_GUE] = 8,
-	[PKT_MODE_L2DSR] = NO_TUNNEL,
+static const uint32_t overheads[TUNNEL_MODES] = {
+	[TUNNEL_GRE] = 4,
+	[TUNNEL_GUE] = 8,
+	[TUNNEL_L2DSR] = NO_TUNNEL,
 };
 
 static const char *check_told_size(const struct dp_tables *tables, const uint8_t *frame,

@@ -7,7 +7,7 @@
 
 #include "engine/tables.h"
 #include "frame.h"
-#include "pkt/mode.h"
+#include "tunnel/mode.h"
 
 /*
  * Compares what came of `frame` with what the builder of frame.h makes of it: a frame that does
@@ -20,4 +20,4 @@ const char *expect_sane(const struct dp_tables *tables, const uint8_t *frame, si
 			const struct dp_result *result, const uint8_t *out);
 
 /* What the builder calls a mode. */
-enum frame_mode expect_mode(enum pkt_mode mode);
+enum frame_mode expect_mode(enum tunnel_mode mode);

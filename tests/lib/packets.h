@@ -5,8 +5,8 @@
  */
 #pragma once
 
+#include "dp/verdict.h"
 #include "frame.h"
-#include "pkt/verdict.h"
 #include "world.h"
 
 struct packet_row {

@@ -12,7 +12,7 @@ static const struct {
 	uint64_t listens[3];
 	uint32_t slots;
 	bool untracked, not_in_file;
-	enum pkt_mode mode;
+	enum tunnel_mode mode;
 } services[WORLD_SERVICES] = {
 #define TCP(first, last) ((uint64_t)(first) | (uint64_t)(last) << 16 | (uint64_t)IPPROTO_TCP << 32)
 #define UDP(first, last) ((uint64_t)(first) | (uint64_t)(last) << 16 | (uint64_t)IPPROTO_UDP << 32)
@@ -51,10 +51,10 @@ static const struct {
 			 {TCP(80, 80)},
 			 .slots = 1,
 			 .not_in_file = true},
-#define MODE(service_name, mode_name, name_upper)                                             \
-	{                                                                                     \
-		service_name, {WORLD_##name_upper##_VIP4, WORLD_##name_upper##_VIP6},         \
-			{TCP(80, 80), UDP(53, 53)}, .slots = 1, .mode = PKT_MODE_##mode_name, \
+#define MODE(service_name, mode_name, name_upper)                                           \
+	{                                                                                   \
+		service_name, {WORLD_##name_upper##_VIP4, WORLD_##name_upper##_VIP6},       \
+			{TCP(80, 80), UDP(53, 53)}, .slots = 1, .mode = TUNNEL_##mode_name, \
 	}
 	[WORLD_GRE4] = MODE("gre4", GRE, GRE4),
 	[WORLD_GRE6] = MODE("gre6", GRE, GRE6),
@@ -67,7 +67,7 @@ static const struct {
 		       {TCP(80, 80)},
 		       .slots = 1,
 		       .not_in_file = true,
-		       .mode = PKT_MODE_L2DSR},
+		       .mode = TUNNEL_L2DSR},
 #undef MODE
 #undef TCP
 #undef UDP
@@ -196,7 +196,7 @@ bool world_service_tracks(uint32_t service)
 	return service != WORLD_NONE && !services[service].untracked;
 }
 
-enum pkt_mode world_service_mode(uint32_t service)
+enum tunnel_mode world_service_mode(uint32_t service)
 {
 	return services[service].mode;
 }

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #include "engine/tables.h"
-#include "pkt/mode.h"
+#include "tunnel/mode.h"
 
 enum world_service {
 	WORLD_NONE,
@@ -110,7 +110,7 @@ const char *world_backend_name(uint32_t backend);
 /* Where the backend's tunnel ends. */
 struct addr world_backend_addr(uint32_t backend);
 bool world_service_tracks(uint32_t service);
-enum pkt_mode world_service_mode(uint32_t service);
+enum tunnel_mode world_service_mode(uint32_t service);
 /* Of the services file: WORLD_EMPTY's backend e1 is to be said down, others behave as ONE4. */
 bool world_service_in_file(uint32_t service);
 

@@ -272,7 +272,7 @@ static void test_outer_port(void **state)
 
 	(void)state;
 	for (size_t e = 0; e < engine_count; e++)
-		engines[e].tables->services[WORLD_MANY].mode = PKT_MODE_GUE;
+		engines[e].tables->services[WORLD_MANY].mode = TUNNEL_GUE;
 	engines_forget_flows();
 	for (uint16_t i = 0; i < FLOWS; i++) {
 		const uint8_t *udp;

@@ -17,7 +17,7 @@
 #include "../lib/engines.h"
 #include "../lib/frame.h"
 #include "../lib/world.h"
-#include "pkt/verdict.h"
+#include "dp/verdict.h"
 
 enum { DONT = 0x4000, TCP4 = 40, TCP6 = 60, OUTER4 = 20 };
 

@@ -15,7 +15,7 @@
 
 #include "../lib/frame.h"
 #include "engine/native.h"
-#include "pkt/mode.h"
+#include "tunnel/mode.h"
 #include "weir/node/balancer.h"
 
 enum { UP = ABI_BACKEND_UP, KEEP = ABI_BACKEND_KEEP };
@@ -293,15 +293,13 @@ static void test_forward(void **state)
 	      "{name: a, vips: [192.0.2.1], listen: [tcp/80], pool: web, forward: gre}, "
 	      "{name: b, vips: [192.0.2.1], listen: [tcp/81], pool: web, forward: gue}, "
 	      "{name: c, vips: [192.0.2.1], listen: [tcp/82], pool: web}");
-	assert_int_equal(tables->services[balancer_service_record(balancer, 0)].mode, PKT_MODE_GRE);
-	assert_int_equal(tables->services[balancer_service_record(balancer, 1)].mode, PKT_MODE_GUE);
-	assert_int_equal(tables->services[balancer_service_record(balancer, 2)].mode,
-			 PKT_MODE_IPIP);
+	assert_int_equal(tables->services[balancer_service_record(balancer, 0)].mode, TUNNEL_GRE);
+	assert_int_equal(tables->services[balancer_service_record(balancer, 1)].mode, TUNNEL_GUE);
+	assert_int_equal(tables->services[balancer_service_record(balancer, 2)].mode, TUNNEL_IPIP);
 	killed();
 	begin("backends: [" B1 "]",
 	      "{name: a, vips: [192.0.2.1], listen: [tcp/80], pool: web, forward: l2dsr}");
-	assert_int_equal(tables->services[balancer_service_record(balancer, 0)].mode,
-			 PKT_MODE_L2DSR);
+	assert_int_equal(tables->services[balancer_service_record(balancer, 0)].mode, TUNNEL_L2DSR);
 }
 
 /* Whether a next hop is the backend itself each change says, and changes of health keep. */

@@ -181,8 +181,8 @@ static void test_service(void **state)
 	assert_string_equal(service->name, "shop");
 	assert_ptr_equal(service->pool, &conf->pools[0]);
 	assert_int_equal(service->vip_count, 3);
-	assert_addr(&service->vips[1], "198.51.100.11");
-	assert_addr(&service->vips[2], "2001:db8:10::10");
+	assert_addr(&service->vips[1].addr, "198.51.100.11");
+	assert_addr(&service->vips[2].addr, "2001:db8:10::10");
 	assert_int_equal(service->listen_count, 2);
 	assert_int_equal(service->listens[0].proto, IPPROTO_TCP);
 	assert_int_equal(service->listens[1].proto, IPPROTO_UDP);
@@ -246,7 +246,7 @@ static void test_agent(void **state)
 	assert_int_equal(agent->balancer_count, 3);
 	assert_prefix(&agent->balancers[1], "192.0.2.11/32");
 	assert_int_equal(agent->vip_count, 2);
-	assert_addr(&agent->vips[0], "198.51.100.10");
+	assert_addr(&agent->vips[0].addr, "198.51.100.10");
 	assert_int_equal(agent->path_mtu, 1500);
 	conf_agent_free(agent);
 }

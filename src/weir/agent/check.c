@@ -50,7 +50,7 @@ __attribute__((format(printf, 3, 4))) static void say(struct check *check, enum 
 static bool needs_ipv6(const struct conf_agent *conf)
 {
 	for (size_t i = 0; i < conf->vip_count; i++) {
-		if (!addr_is4(&conf->vips[i]))
+		if (!addr_is4(&conf->vips[i].addr))
 			return true;
 	}
 	return false;
@@ -155,7 +155,7 @@ static void check_addresses(struct check *check)
 		say(check, WARNING, "%s", err.text);
 	for (size_t i = 0; i < count; i++) {
 		for (size_t v = 0; v < check->conf->vip_count; v++) {
-			if (addr_equal(&list[i].addr, &check->conf->vips[v]))
+			if (addr_equal(&list[i].addr, &check->conf->vips[v].addr))
 				check_address(check, &list[i], &earlier);
 		}
 	}

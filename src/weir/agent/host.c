@@ -32,8 +32,8 @@ static int plan_addresses(const struct conf_agent *conf, struct agent_state *sta
 	if (error)
 		return error;
 	for (size_t i = 0; !error && i < conf->vip_count; i++) {
-		if (!is_on_loopback(list, count, &conf->vips[i]))
-			error = agent_state_add_address(state, &conf->vips[i]);
+		if (!is_on_loopback(list, count, &conf->vips[i].addr))
+			error = agent_state_add_address(state, &conf->vips[i].addr);
 	}
 	free(list);
 	return error ? err_set(err, error, "out of memory") : 0;
@@ -172,7 +172,7 @@ void agent_host_release(const struct agent_interface *interface)
 static bool has_vip(const struct conf_agent *conf, const struct addr *addr)
 {
 	for (size_t i = 0; i < conf->vip_count; i++) {
-		if (addr_equal(&conf->vips[i], addr))
+		if (addr_equal(&conf->vips[i].addr, addr))
 			return true;
 	}
 	return false;

@@ -36,7 +36,7 @@ json_t *agent_app_report(void *arg)
 		"agent", conf->name, "version", WEIR_VERSION, "pid", (int)getpid(), "uptime_s",
 		time_since_s(app->daemon.started_ns), "adopted", app->adopted, "file",
 		show_bytes(app->daemon.file), "interfaces", show_links(agent_dp_links(app->dp)),
-		"vips", show_addrs(conf->vips, conf->vip_count), "balancers",
+		"vips", show_vips(conf->vips, conf->vip_count), "balancers",
 		show_prefixes(conf->balancers, conf->balancer_count), "path_mtu",
 		(int)app->path_mtu, "mss", "ipv4", app->limits.mss4, "ipv6", app->limits.mss6,
 		"verdicts", verdicts, "syn_acks", clamps);

@@ -86,7 +86,7 @@ static void print_service(const struct conf_node *node, const struct conf_servic
 	for (size_t i = 0; i < service->vip_count && i < NAMES_SHOWN; i++) {
 		char address[ADDR_TEXT_MAX];
 
-		printf("%s %s", i ? "," : "", addr_format(&service->vips[i], address));
+		printf("%s %s", i ? "," : "", prefix_format_short(&service->vips[i], address));
 	}
 	if (service->vip_count > NAMES_SHOWN)
 		printf(", and %zu more", service->vip_count - NAMES_SHOWN);
@@ -176,7 +176,7 @@ static json_t *service_json(const struct conf_node *node, const struct conf_serv
 	struct sizes sizes = sizes_of(node, service);
 
 	return json_pack("{s:s, s:o, s:o, s:s, s:s, s:o}", "name", service->name, "vips",
-			 show_addrs(service->vips, service->vip_count), "listen",
+			 show_vips(service->vips, service->vip_count), "listen",
 			 show_listens(service), "pool", service->pool->name, "forward",
 			 conf_forward_name(service->forward), "sizes", sizes_json(&sizes));
 }
@@ -201,7 +201,7 @@ static json_t *agent_json(const struct conf_agent *agent)
 	return json_pack("{s:b, s:[], s:i, s:{s:s, s:o, s:o}, s:[]}", "ok", 1, "errors", "dropped",
 			 0, "agent", "name", agent->name, "interfaces",
 			 show_strings(agent->interfaces, agent->interface_count), "vips",
-			 show_addrs(agent->vips, agent->vip_count), "warnings");
+			 show_vips(agent->vips, agent->vip_count), "warnings");
 }
 
 static int put_json(json_t *value)

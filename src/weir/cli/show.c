@@ -85,6 +85,16 @@ json_t *show_prefixes(const struct prefix *prefixes, size_t count)
 	return list;
 }
 
+json_t *show_vips(const struct prefix *vips, size_t count)
+{
+	json_t *list = json_array();
+	char text[ADDR_TEXT_MAX];
+
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(list, json_string(prefix_format_short(&vips[i], text)));
+	return list;
+}
+
 json_t *show_listens(const struct conf_service *service)
 {
 	json_t *list = json_array();

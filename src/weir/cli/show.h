@@ -27,6 +27,7 @@ json_t *show_bytes(const char *bytes);
 json_t *show_strings(const char *const *strings, size_t count);
 json_t *show_addrs(const struct addr *addrs, size_t count);
 json_t *show_prefixes(const struct prefix *prefixes, size_t count);
+json_t *show_vips(const struct prefix *vips, size_t count);
 /* ["tcp/80", ...] */
 json_t *show_listens(const struct conf_service *service);
 /* {"packets": ..., "bytes": ...} */

@@ -5,7 +5,7 @@
 
 #include "engine/agent_dp.h"
 #include "host/host.h"
-#include "pkt/mode.h"
+#include "tunnel/mode.h"
 #include "weir/node/assemble.h"
 
 enum { MTU_ASSUMED = 1500, IP6_MIN = 1280 };
@@ -39,9 +39,9 @@ static uint32_t overhead_of(const struct conf_service *service)
 
 	for (size_t i = 0; i < service->pool->backend_count; i++) {
 		if (!addr_is4(&service->pool->backends[i].address))
-			return pkt_mode_overhead(mode, 0);
+			return tunnel_mode_overhead(mode, 0, 1);
 	}
-	return pkt_mode_overhead(mode, 1);
+	return tunnel_mode_overhead(mode, 1, 1);
 }
 
 struct sizes sizes_of(const struct conf_node *node, const struct conf_service *service)
@@ -53,7 +53,7 @@ struct sizes sizes_of(const struct conf_node *node, const struct conf_service *s
 	sizes.inner = sizes.mtu > sizes.overhead ? sizes.mtu - sizes.overhead : 0;
 	limits = agent_dp_limits(sizes.mtu, sizes.overhead);
 	for (size_t i = 0; i < service->vip_count; i++) {
-		if (addr_is4(&service->vips[i]))
+		if (addr_is4(&service->vips[i].addr))
 			sizes.mss4 = limits.mss4;
 		else
 			sizes.mss6 = limits.mss6;

@@ -168,9 +168,7 @@ static int open_engine(struct trace *trace)
 {
 	struct dp_options options = {
 		.flow_entries = trace->conf->node.flows.entries,
-		.ipv6 = balancer_wants_ipv6(trace->conf),
-		.track = balancer_wants_track(trace->conf),
-		.trace = true,
+		.features = balancer_features(trace->conf) | ABI_HAS_TRACE,
 	};
 	struct err err = {0};
 	cpu_set_t core;

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 
 #include "base/addr.h"
-#include "pkt/mode.h"
 #include "pkt/parse.h"
 #include "pkt/vlan.h"
+#include "tunnel/mode.h"
 #include "weir/cli/show.h"
 
 static const struct {
@@ -168,14 +168,14 @@ static bool packet_is_sent(const struct dp_result *result)
 
 static const char *forward_name(const struct trace_names *names, const struct abi_trace *trace)
 {
-	static const char *const modes[PKT_MODES] = {
-		[PKT_MODE_IPIP] = "ipip",
-		[PKT_MODE_GRE] = "gre",
-		[PKT_MODE_GUE] = "gue",
-		[PKT_MODE_L2DSR] = "l2dsr",
+	static const char *const modes[TUNNEL_MODES] = {
+		[TUNNEL_IPIP] = "ipip",
+		[TUNNEL_GRE] = "gre",
+		[TUNNEL_GUE] = "gue",
+		[TUNNEL_L2DSR] = "l2dsr",
 	};
 
-	return modes[names->tables->services[trace->service].mode % PKT_MODES];
+	return modes[names->tables->services[trace->service].mode % TUNNEL_MODES];
 }
 
 /* Where the slot points now is worth saying where an entry decided otherwise. */

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dp/verdict.h"
 #include "engine/tables.h"
-#include "pkt/verdict.h"
 #include "weir/node/balancer.h"
 
 enum { TRACE_PROBLEM_MAX = 128 };

@@ -197,8 +197,7 @@ static int open_data_plane(struct app *app, struct err *err)
 	const struct dp_options options = {
 		.pin_dir = app->daemon.instance.pins,
 		.flow_entries = app->conf->node.flows.entries,
-		.ipv6 = balancer_wants_ipv6(app->conf),
-		.track = balancer_wants_track(app->conf),
+		.features = balancer_features(app->conf),
 	};
 
 	return dp_open(&options, &app->dp, err);

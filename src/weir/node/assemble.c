@@ -7,7 +7,7 @@
 
 #include <xxhash.h>
 
-#include "pkt/mode.h"
+#include "tunnel/mode.h"
 
 static uint64_t hash_text(const char *text, uint64_t seed)
 {
@@ -95,10 +95,9 @@ int assemble_pool(const struct conf *conf, const struct conf_pool *pool, const u
 uint8_t assemble_mode(enum conf_forward forward)
 {
 	static const uint8_t modes[] = {
-		[CONF_FORWARD_IPIP] = PKT_MODE_IPIP,
-		[CONF_FORWARD_GRE] = PKT_MODE_GRE,
-		[CONF_FORWARD_GUE] = PKT_MODE_GUE,
-		[CONF_FORWARD_L2DSR] = PKT_MODE_L2DSR,
+		[CONF_FORWARD_IPIP] = TUNNEL_IPIP,   [CONF_FORWARD_GRE] = TUNNEL_GRE,
+		[CONF_FORWARD_GUE] = TUNNEL_GUE,     [CONF_FORWARD_GENEVE] = TUNNEL_GENEVE,
+		[CONF_FORWARD_IPOPT] = TUNNEL_IPOPT, [CONF_FORWARD_L2DSR] = TUNNEL_L2DSR,
 	};
 
 	return modes[forward];

@@ -31,5 +31,5 @@ enum pool_admin assemble_admin(enum conf_state state);
 int assemble_pool(const struct conf *conf, const struct conf_pool *pool, const uint32_t *indices,
 		  enum pool_health health, struct pool **ret);
 
-/* enum pkt_mode. */
+/* enum tunnel_mode. */
 uint8_t assemble_mode(enum conf_forward forward);

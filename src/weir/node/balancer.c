@@ -15,7 +15,7 @@
 
 #include "base/time.h"
 #include "dp/abi.h"
-#include "pkt/mode.h"
+#include "tunnel/mode.h"
 #include "weir/node/assemble.h"
 #include "weir/node/records.h"
 
@@ -258,7 +258,7 @@ static size_t collect_listens(const struct balancer *balancer, const struct addr
 		const struct conf_service *service = &balancer->conf->services[i];
 
 		for (size_t v = 0; v < service->vip_count; v++) {
-			if (!addr_equal(&service->vips[v], vip))
+			if (!addr_equal(&service->vips[v].addr, vip))
 				continue;
 			for (size_t l = 0; l < service->listen_count; l++) {
 				const struct conf_listen *listen = &service->listens[l];
@@ -280,13 +280,14 @@ static int write_vips(struct balancer *balancer, struct err *err)
 
 		for (size_t v = 0; v < service->vip_count; v++) {
 			uint64_t listens[ABI_VIP_LISTENS + 1];
-			size_t count = collect_listens(balancer, &service->vips[v], listens);
+			size_t count = collect_listens(balancer, &service->vips[v].addr, listens);
 			char text[ADDR_TEXT_MAX];
 
-			if (dp_tables_set_vip(balancer->tables, &service->vips[v], listens, count))
+			if (dp_tables_set_vip(balancer->tables, &service->vips[v].addr, listens,
+					      count))
 				return err_set(err, -ENOSPC,
 					       "VIP %s: more than %d listens, or no room for it",
-					       addr_format(&service->vips[v], text),
+					       prefix_format_short(&service->vips[v], text),
 					       ABI_VIP_LISTENS);
 		}
 	}
@@ -299,7 +300,7 @@ static bool names_vip(const struct conf *conf, const struct addr *vip)
 {
 	for (size_t i = 0; i < conf->service_count; i++) {
 		for (size_t v = 0; v < conf->services[i].vip_count; v++) {
-			if (addr_equal(&conf->services[i].vips[v], vip))
+			if (addr_equal(&conf->services[i].vips[v].addr, vip))
 				return true;
 		}
 	}
@@ -539,24 +540,4 @@ void balancer_tick(struct balancer *balancer, uint64_t now_ms)
 {
 	for (size_t i = 0; i < balancer->conf->pool_count; i++)
 		write_flags(balancer, i, now_ms);
-}
-
-bool balancer_wants_ipv6(const struct conf *conf)
-{
-	for (size_t i = 0; i < conf->service_count; i++) {
-		for (size_t v = 0; v < conf->services[i].vip_count; v++) {
-			if (!addr_is4(&conf->services[i].vips[v]))
-				return true;
-		}
-	}
-	return false;
-}
-
-bool balancer_wants_track(const struct conf *conf)
-{
-	for (size_t i = 0; i < conf->service_count; i++) {
-		if (conf->services[i].tracking == CONF_TRACKING_ALWAYS)
-			return true;
-	}
-	return false;
 }

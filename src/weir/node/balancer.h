@@ -64,6 +64,5 @@ void balancer_set_source(struct balancer *balancer, const struct addr *source);
 uint64_t balancer_deadline_ms(const struct balancer *balancer, uint64_t now_ms);
 void balancer_tick(struct balancer *balancer, uint64_t now_ms);
 
-/* Does it need IPv6's code, the flow table's? */
-bool balancer_wants_ipv6(const struct conf *conf);
-bool balancer_wants_track(const struct conf *conf);
+/* What the packet path needs for it: bits of enum abi_feature. */
+uint32_t balancer_features(const struct conf *conf);

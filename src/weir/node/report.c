@@ -2,7 +2,7 @@
 #include <unistd.h>
 
 #include "base/time.h"
-#include "pkt/verdict.h"
+#include "dp/verdict.h"
 #include "weir/cli/show.h"
 #include "weir/node/app.h"
 #include "weir/node/app_state.h"
@@ -20,7 +20,7 @@ static json_t *report_service(const struct app *app, size_t at)
 		dp_service_count(app->dp, balancer_service_record(app->balancer, at));
 
 	return json_pack("{s:s, s:o, s:o, s:s, s:s, s:s, s:I, s:I}", "name", service->name, "vips",
-			 show_addrs(service->vips, service->vip_count), "listen",
+			 show_vips(service->vips, service->vip_count), "listen",
 			 show_listens(service), "pool", service->pool->name, "forward",
 			 conf_forward_name(service->forward), "tracking",
 			 show_tracking(service->tracking), "packets", (json_int_t)count.packets,

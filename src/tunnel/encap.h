@@ -11,52 +11,53 @@
 #include <linux/in.h>
 
 #include "pkt/csum.h"
-#include "pkt/mode.h"
 #include "pkt/parse.h"
+#include "tunnel/mode.h"
 
 enum {
-	PKT_ENCAP_TTL = 64,
-	PKT_GUE_PORT = 6080,
-	PKT_GUE_SOURCE = 49152,      /* the first of the ports that the flow chooses from */
-	PKT_GUE_SOURCE_MASK = 16383, /* and how many, less one */
+	TUNNEL_TTL = 64,
+	TUNNEL_GUE_PORT = 6080,
+	TUNNEL_UDP_SOURCE = 49152,      /* the first of the ports that the flow chooses from */
+	TUNNEL_UDP_SOURCE_MASK = 16383, /* and how many, less one */
 };
 
-struct pkt_gre_header {
+struct tunnel_gre_header {
 	__be16 flags; /* 0, the version included */
 	__be16 proto; /* an Ethernet type */
 };
 
-typedef struct pkt_gre_header pkt_gre PKT_LOOSE;
+typedef struct tunnel_gre_header tunnel_gre PKT_LOOSE;
 
-_Static_assert(sizeof(pkt_ip4) == PKT_MODE_IP4, "an IPv4 header without options");
-_Static_assert(sizeof(pkt_ip6) == PKT_MODE_IP6, "an IPv6 header");
-_Static_assert(sizeof(pkt_gre) == PKT_MODE_GRE_SHIM, "GRE's header");
-_Static_assert(sizeof(pkt_udp) == PKT_MODE_UDP_SHIM, "UDP's header");
+_Static_assert(sizeof(pkt_ip4) == TUNNEL_BYTES_IP4, "an IPv4 header without options");
+_Static_assert(sizeof(pkt_ip6) == TUNNEL_BYTES_IP6, "an IPv6 header");
+_Static_assert(sizeof(tunnel_gre) == TUNNEL_BYTES_GRE, "GRE's header");
+_Static_assert(sizeof(pkt_udp) == TUNNEL_BYTES_UDP, "UDP's header");
 
 /* The sum of those words of the outer IPv4 header that are the same for every packet to `dst`. */
-PKT_INLINE __u16 pkt_encap4_constant(__be32 dst)
+PKT_INLINE __u16 tunnel_sum4(__be32 dst)
 {
-	__u32 sum = PKT_BE16(0x4500) + PKT_BE16(0x4000) + PKT_BE16(PKT_ENCAP_TTL << 8);
+	__u32 sum = PKT_BE16(0x4500) + PKT_BE16(0x4000) + PKT_BE16(TUNNEL_TTL << 8);
 
 	return pkt_csum_fold(sum + pkt_csum_word(dst));
 }
 
 /* The outer header's protocol number. */
-PKT_INLINE __u8 pkt_encap_proto(__u8 mode, __u8 inner_version)
+PKT_INLINE __u8 tunnel_proto(__u8 mode, __u8 inner_version)
 {
 	switch (mode) {
-	case PKT_MODE_GRE: return IPPROTO_GRE;
-	case PKT_MODE_GUE: return IPPROTO_UDP;
+	case TUNNEL_GRE: return IPPROTO_GRE;
+	case TUNNEL_GUE: return IPPROTO_UDP;
 	default: return inner_version == 4 ? IPPROTO_IPIP : IPPROTO_IPV6;
 	}
 }
 
-/* Around a packet as parsed; `constant` is pkt_encap4_constant of dst. */
-PKT_INLINE void pkt_encap4_write(pkt_ip4 *outer, const struct pkt *inner, __u8 mode, __be32 src,
-				 __be32 dst, __u16 constant)
+/* Around a packet as parsed; `constant` is tunnel_sum4 of dst. */
+PKT_INLINE void tunnel_write4(pkt_ip4 *outer, const struct pkt *inner, __u8 mode, __be32 src,
+			      __be32 dst, __u16 constant)
 {
-	__be16 length = PKT_BE16(inner->length + pkt_mode_overhead(mode, 1));
-	__u8 proto = pkt_encap_proto(mode, inner->version);
+	__be16 length =
+		PKT_BE16(inner->length + tunnel_mode_overhead(mode, 1, inner->version == 4));
+	__u8 proto = tunnel_proto(mode, inner->version);
 	__u32 sum = constant + PKT_BE16(inner->tos) + length + PKT_BE16(proto);
 
 	outer->version = 4;
@@ -65,7 +66,7 @@ PKT_INLINE void pkt_encap4_write(pkt_ip4 *outer, const struct pkt *inner, __u8 m
 	outer->tot_len = length;
 	outer->id = 0;
 	outer->frag_off = PKT_BE16(0x4000);
-	outer->ttl = PKT_ENCAP_TTL;
+	outer->ttl = TUNNEL_TTL;
 	outer->protocol = proto;
 	outer->check = (__u16)~pkt_csum_fold(sum + pkt_csum_word(src));
 	outer->saddr = src;
@@ -73,29 +74,29 @@ PKT_INLINE void pkt_encap4_write(pkt_ip4 *outer, const struct pkt *inner, __u8 m
 }
 
 /* The flow label is the low 20 bits of the flow's hash (RFC 6438). */
-PKT_INLINE void pkt_encap6_write(pkt_ip6 *outer, const struct pkt *inner, __u8 mode,
-				 const struct pkt_addr *src, const struct pkt_addr *dst)
+PKT_INLINE void tunnel_write6(pkt_ip6 *outer, const struct pkt *inner, __u8 mode,
+			      const struct pkt_addr *src, const struct pkt_addr *dst)
 {
 	__be32 first = PKT_BE32(6U << 28 | (__u32)inner->tos << 20 | (inner->hash & 0xfffff));
 
 	pkt_copy(outer, &first, sizeof(first));
-	outer->payload_len = PKT_BE16(inner->length + pkt_mode_shim(mode));
-	outer->nexthdr = pkt_encap_proto(mode, inner->version);
-	outer->hop_limit = PKT_ENCAP_TTL;
+	outer->payload_len = PKT_BE16(inner->length + tunnel_mode_shim(mode));
+	outer->nexthdr = tunnel_proto(mode, inner->version);
+	outer->hop_limit = TUNNEL_TTL;
 	pkt_copy(&outer->saddr, src->word, sizeof(*src));
 	pkt_copy(&outer->daddr, dst->word, sizeof(*dst));
 }
 
-PKT_INLINE void pkt_gre_write(pkt_gre *gre, const struct pkt *inner)
+PKT_INLINE void tunnel_write_gre(tunnel_gre *gre, const struct pkt *inner)
 {
 	gre->flags = 0;
 	gre->proto = inner->version == 4 ? PKT_BE16(ETH_P_IP) : PKT_BE16(ETH_P_IPV6);
 }
 
-PKT_INLINE void pkt_gue_write(pkt_udp *udp, const struct pkt *inner)
+PKT_INLINE void tunnel_write_gue(pkt_udp *udp, const struct pkt *inner)
 {
-	udp->source = PKT_BE16(PKT_GUE_SOURCE + ((__u32)inner->hash & PKT_GUE_SOURCE_MASK));
-	udp->dest = PKT_BE16(PKT_GUE_PORT);
+	udp->source = PKT_BE16(TUNNEL_UDP_SOURCE + ((__u32)inner->hash & TUNNEL_UDP_SOURCE_MASK));
+	udp->dest = PKT_BE16(TUNNEL_GUE_PORT);
 	udp->len = PKT_BE16(inner->length + sizeof(*udp));
 	udp->check = 0;
 }

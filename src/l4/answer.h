@@ -10,20 +10,20 @@
 #include "pkt/parse.h"
 
 enum {
-	PKT_ANSWER_TTL = 64,
-	PKT_ANSWER_WORDS = (1280 - sizeof(pkt_ip6)) / sizeof(__be32), /* of ICMP at most */
+	L4_ANSWER_TTL = 64,
+	L4_ANSWER_WORDS = (1280 - sizeof(pkt_ip6)) / sizeof(__be32), /* of ICMP at most */
 };
 
-struct pkt_icmp_header {
+struct l4_icmp_header {
 	__u8 type;
 	__u8 code;
 	__u16 check;
 	__be32 rest;
 };
-typedef struct pkt_icmp_header pkt_icmp PKT_LOOSE;
+typedef struct l4_icmp_header l4_icmp PKT_LOOSE;
 
 /* The link header of the answer; the question's stands `grown` bytes further on. */
-PKT_INLINE int pkt_answer_eth(const struct pkt_ctx *ctx, __u32 grown)
+PKT_INLINE int l4_answer_eth(const struct pkt_ctx *ctx, __u32 grown)
 {
 	struct pkt_cursor from = pkt_cursor(ctx, grown), to = pkt_cursor(ctx, 0);
 	pkt_eth *was = pkt_take(&from, pkt_eth), *eth;
@@ -42,10 +42,10 @@ PKT_INLINE int pkt_answer_eth(const struct pkt_ctx *ctx, __u32 grown)
 }
 
 /* From the VIP to the packet's source: addresses, lengths, checksum; the rest is said. */
-PKT_INLINE void pkt_answer_ip4(pkt_ip4 *ip, const struct pkt *pkt, __u32 length, __be16 id,
-			       __be16 flags)
+PKT_INLINE void l4_answer_ip4(pkt_ip4 *ip, const struct pkt *pkt, __u32 length, __be16 id,
+			      __be16 flags)
 {
-	__u32 sum = PKT_BE16(0x4500) + PKT_BE16(PKT_ANSWER_TTL << 8 | IPPROTO_ICMP);
+	__u32 sum = PKT_BE16(0x4500) + PKT_BE16(L4_ANSWER_TTL << 8 | IPPROTO_ICMP);
 
 	ip->version = 4;
 	ip->ihl = 5;
@@ -53,7 +53,7 @@ PKT_INLINE void pkt_answer_ip4(pkt_ip4 *ip, const struct pkt *pkt, __u32 length,
 	ip->tot_len = PKT_BE16(length);
 	ip->id = id;
 	ip->frag_off = flags;
-	ip->ttl = PKT_ANSWER_TTL;
+	ip->ttl = L4_ANSWER_TTL;
 	ip->protocol = IPPROTO_ICMP;
 	ip->saddr = pkt->dst.word[3];
 	ip->daddr = pkt->src.word[3];
@@ -61,20 +61,20 @@ PKT_INLINE void pkt_answer_ip4(pkt_ip4 *ip, const struct pkt *pkt, __u32 length,
 	ip->check = (__u16)~pkt_csum_fold(sum);
 }
 
-PKT_INLINE void pkt_answer_ip6(pkt_ip6 *ip, const struct pkt *pkt, __u32 length)
+PKT_INLINE void l4_answer_ip6(pkt_ip6 *ip, const struct pkt *pkt, __u32 length)
 {
 	__be32 first = PKT_BE32(6U << 28);
 
 	pkt_copy(ip, &first, sizeof(first));
 	ip->payload_len = PKT_BE16(length - sizeof(*ip));
 	ip->nexthdr = IPPROTO_ICMPV6;
-	ip->hop_limit = PKT_ANSWER_TTL;
+	ip->hop_limit = L4_ANSWER_TTL;
 	pkt_copy(&ip->saddr, pkt->dst.word, sizeof(pkt->dst));
 	pkt_copy(&ip->daddr, pkt->src.word, sizeof(pkt->src));
 }
 
 /* The sum of what ICMPv6 counts beside its own bytes (RFC 8200, section 8.1). */
-PKT_INLINE __u32 pkt_answer_sum6(const struct pkt *pkt, __u32 length)
+PKT_INLINE __u32 l4_answer_sum6(const struct pkt *pkt, __u32 length)
 {
 	__u32 sum = PKT_BE16(length) + PKT_BE16(IPPROTO_ICMPV6);
 
@@ -84,11 +84,11 @@ PKT_INLINE __u32 pkt_answer_sum6(const struct pkt *pkt, __u32 length)
 }
 
 /* The checksum from `offset` to the frame's end, which is a whole number of words. */
-PKT_INLINE __u16 pkt_answer_checksum(const struct pkt_ctx *ctx, __u32 offset, __u32 sum)
+PKT_INLINE __u16 l4_answer_checksum(const struct pkt_ctx *ctx, __u32 offset, __u32 sum)
 {
 	struct pkt_cursor cursor = pkt_cursor(ctx, offset);
 
-	for (__u32 i = 0; i < PKT_ANSWER_WORDS; i++) {
+	for (__u32 i = 0; i < L4_ANSWER_WORDS; i++) {
 		pkt_word *word = pkt_take(&cursor, pkt_word);
 
 		if (!word)
@@ -102,7 +102,7 @@ PKT_INLINE __u16 pkt_answer_checksum(const struct pkt_ctx *ctx, __u32 offset, __
  * What the request's checksum covers stays, but for the type (RFC 1624, equation 3). The other zero
  * is as right where there are data, and the only right one where all else is zeros.
  */
-PKT_INLINE void pkt_answer_echo(pkt_icmp *icmp, __u8 type)
+PKT_INLINE void l4_answer_echo(l4_icmp *icmp, __u8 type)
 {
 	__u32 sum = (__u16)~icmp->check + (__u16)~PKT_BE16(icmp->type << 8);
 

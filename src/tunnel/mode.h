@@ -12,35 +12,39 @@
 
 #include "pkt/ctx.h"
 
-enum pkt_mode {
-	PKT_MODE_IPIP, /* 0, as in tables that knew no other */
-	PKT_MODE_GRE,
-	PKT_MODE_GUE,
-	PKT_MODE_L2DSR, /* MAC addresses alone: nothing is added */
-	PKT_MODES,
+enum tunnel_mode {
+	TUNNEL_IPIP, /* 0, as in tables that knew no other */
+	TUNNEL_GRE,
+	TUNNEL_GUE,
+	TUNNEL_L2DSR, /* MAC addresses alone: nothing is added */
+	TUNNEL_GENEVE,
+	TUNNEL_IPOPT,
+	TUNNEL_GUE0, /* GUE's variant 0, with the slot's other owner */
+	TUNNEL_MODES,
 };
 
 enum {
-	PKT_MODE_IP4 = 20, /* bytes of headers */
-	PKT_MODE_IP6 = 40,
-	PKT_MODE_GRE_SHIM = 4,
-	PKT_MODE_UDP_SHIM = 8,
+	TUNNEL_BYTES_IP4 = 20, /* bytes of headers */
+	TUNNEL_BYTES_IP6 = 40,
+	TUNNEL_BYTES_GRE = 4,
+	TUNNEL_BYTES_UDP = 8,
 };
 
 /* Bytes between the outer IP header and the inner packet. */
-PKT_INLINE __u32 pkt_mode_shim(__u8 mode)
+PKT_INLINE __u32 tunnel_mode_shim(__u8 mode)
 {
 	switch (mode) {
-	case PKT_MODE_GRE: return PKT_MODE_GRE_SHIM;
-	case PKT_MODE_GUE: return PKT_MODE_UDP_SHIM;
+	case TUNNEL_GRE: return TUNNEL_BYTES_GRE;
+	case TUNNEL_GUE: return TUNNEL_BYTES_UDP;
 	default: return 0;
 	}
 }
 
-/* Bytes that the mode adds to an IP packet. */
-PKT_INLINE __u32 pkt_mode_overhead(__u8 mode, int outer4)
+/* Bytes that the mode adds to an IP packet of either family. */
+PKT_INLINE __u32 tunnel_mode_overhead(__u8 mode, int outer4, int inner4)
 {
-	if (mode == PKT_MODE_L2DSR)
+	(void)inner4;
+	if (mode == TUNNEL_L2DSR)
 		return 0;
-	return (outer4 ? PKT_MODE_IP4 : PKT_MODE_IP6) + pkt_mode_shim(mode);
+	return (outer4 ? TUNNEL_BYTES_IP4 : TUNNEL_BYTES_IP6) + tunnel_mode_shim(mode);
 }

@@ -11,42 +11,42 @@
 #include "pkt/parse.h"
 
 enum {
-	PKT_ICMP4_UNREACHABLE = 3, /* too big (code 4) included */
-	PKT_ICMP4_TIME_EXCEEDED = 11,
-	PKT_ICMP4_PARAMETER = 12,
-	PKT_ICMP6_UNREACHABLE = 1, /* and 2 too big, 3 time exceeded */
-	PKT_ICMP6_PARAMETER = 4,
-	PKT_QUOTED_FRAGMENT = 0x1fff, /* the offset's bits: 0 in the piece that has the ports */
+	L4_ICMP4_UNREACHABLE = 3, /* too big (code 4) included */
+	L4_ICMP4_TIME_EXCEEDED = 11,
+	L4_ICMP4_PARAMETER = 12,
+	L4_ICMP6_UNREACHABLE = 1, /* and 2 too big, 3 time exceeded */
+	L4_ICMP6_PARAMETER = 4,
+	L4_QUOTED_FRAGMENT = 0x1fff, /* the offset's bits: 0 in the piece that has the ports */
 };
 
-struct pkt_error {
+struct l4_error {
 	__u8 type, code;
 	__u8 rest[6];
 };
 
-struct pkt_port_pair {
+struct l4_port_pair {
 	__be16 source, dest;
 };
-typedef struct pkt_port_pair pkt_ports PKT_LOOSE;
+typedef struct l4_port_pair l4_ports PKT_LOOSE;
 
 /* Source quench and redirects are no errors that a backend's TCP or UDP would hear (RFC 6633). */
-PKT_INLINE int pkt_icmp_is_error(const struct pkt *pkt, __u8 type)
+PKT_INLINE int l4_icmp_is_error(const struct pkt *pkt, __u8 type)
 {
 	if (pkt->version == 4)
 		return pkt->proto == IPPROTO_ICMP &&
-		       (type == PKT_ICMP4_UNREACHABLE || type == PKT_ICMP4_TIME_EXCEEDED ||
-			type == PKT_ICMP4_PARAMETER);
-	return pkt->proto == IPPROTO_ICMPV6 && type >= PKT_ICMP6_UNREACHABLE &&
-	       type <= PKT_ICMP6_PARAMETER;
+		       (type == L4_ICMP4_UNREACHABLE || type == L4_ICMP4_TIME_EXCEEDED ||
+			type == L4_ICMP4_PARAMETER);
+	return pkt->proto == IPPROTO_ICMPV6 && type >= L4_ICMP6_UNREACHABLE &&
+	       type <= L4_ICMP6_PARAMETER;
 }
 
 /* Both take the quoted packet's destination and protocol; whether there is a header after it. */
-PKT_INLINE int pkt_quote_ip4(struct pkt_cursor *cursor, struct pkt *pkt, struct pkt_chain *chain)
+PKT_INLINE int l4_quote_ip4(struct pkt_cursor *cursor, struct pkt *pkt, struct pkt_chain *chain)
 {
 	pkt_ip4 *ip = pkt_take(cursor, pkt_ip4);
 
 	if (!ip || ip->version != 4 || ip->ihl < 5 || ip->saddr != pkt->dst.word[3] ||
-	    ip->frag_off & PKT_BE16(PKT_QUOTED_FRAGMENT))
+	    ip->frag_off & PKT_BE16(L4_QUOTED_FRAGMENT))
 		return 0;
 	pkt->src = pkt_addr4(ip->daddr);
 	chain->proto = ip->protocol;
@@ -54,8 +54,8 @@ PKT_INLINE int pkt_quote_ip4(struct pkt_cursor *cursor, struct pkt *pkt, struct 
 	return 1;
 }
 
-PKT_INLINE int pkt_quote_ip6(const struct pkt_ctx *ctx, struct pkt_cursor *cursor, struct pkt *pkt,
-			     struct pkt_chain *chain)
+PKT_INLINE int l4_quote_ip6(const struct pkt_ctx *ctx, struct pkt_cursor *cursor, struct pkt *pkt,
+			    struct pkt_chain *chain)
 {
 	pkt_ip6 *ip = pkt_take(cursor, pkt_ip6);
 	struct pkt_addr source;
@@ -77,27 +77,27 @@ PKT_INLINE int pkt_quote_ip6(const struct pkt_ctx *ctx, struct pkt_cursor *curso
  * UDP packet that the destination sent; then the packet's tuple is that of the quoted flow, seen
  * from its client, and it looks like a segment amid a connection. If not, the tuple is void.
  */
-PKT_INLINE int pkt_parse_quote(const struct pkt_ctx *ctx, struct pkt *pkt)
+PKT_INLINE int l4_quote_parse(const struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct pkt_cursor cursor = pkt_cursor(ctx, pkt->l4);
-	struct pkt_error *error = pkt_take(&cursor, struct pkt_error);
-	pkt_ports *ports;
+	struct l4_error *error = pkt_take(&cursor, struct l4_error);
+	l4_ports *ports;
 	struct pkt_chain chain = {
 		.at = pkt->l4 + (__u32)sizeof(*error),
 		.end = pkt->length + (__u32)sizeof(pkt_eth),
 	};
 
-	if (!error || !pkt_icmp_is_error(pkt, error->type))
+	if (!error || !l4_icmp_is_error(pkt, error->type))
 		return 0;
-	if (!(pkt->version == 4 ? pkt_quote_ip4(&cursor, pkt, &chain)
-				: pkt_quote_ip6(ctx, &cursor, pkt, &chain)))
+	if (!(pkt->version == 4 ? l4_quote_ip4(&cursor, pkt, &chain)
+				: l4_quote_ip6(ctx, &cursor, pkt, &chain)))
 		return 0;
 	/* What stands behind the packet's end is Ethernet's padding, not a port. */
 	if (chain.at + sizeof(*ports) > chain.end || chain.at > PKT_OFFSET_MAX ||
 	    (chain.proto != IPPROTO_TCP && chain.proto != IPPROTO_UDP))
 		return 0;
 	cursor = pkt_cursor(ctx, chain.at);
-	ports = pkt_take(&cursor, pkt_ports);
+	ports = pkt_take(&cursor, l4_ports);
 	if (!ports)
 		return 0;
 	pkt->quoted = 1;

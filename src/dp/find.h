@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Whose packet is it? The VIP by its address first, ports after, so that one miss passes a foreign
+ * packet on; VIPs that are prefixes only where no address fits. A part of forward.h, which says
+ * what the includer supplies.
+ */
+#pragma once
+
+#include "dp/abi.h"
+#include "pkt/hash.h"
+#include "pkt/parse.h"
+
+PKT_INLINE struct abi_vip *find_address(const struct pkt *pkt)
+{
+	__u32 place = (__u32)pkt_hash_addr(&pkt->dst, env_node()->vip_secret);
+
+	for (__u32 i = 0; i < ABI_VIP_PROBES; i++) {
+		struct abi_vip *vip = env_vip((place + i) & (ABI_VIPS - 1));
+
+		if (!vip)
+			return 0;
+		if (pkt_addr_equal(&vip->addr, &pkt->dst))
+			return vip;
+		if (!(vip->addr.half[0] | vip->addr.half[1]))
+			return 0;
+	}
+	return 0;
+}
+
+/* The VIP that the packet is for, or NULL. */
+PKT_INLINE struct abi_vip *find_vip(const struct pkt *pkt)
+{
+	struct abi_vip *vip = find_address(pkt);
+	__u32 place;
+
+	if (!env_has(ABI_HAS_RANGES) || (vip && vip->listens[0]))
+		return vip;
+	place = env_prefix(ABI_LIST_VIPS, pkt->version, &pkt->dst);
+	return place ? env_vip(place) : 0;
+}
+
+/* By protocol and port; 0: no service listens there. */
+PKT_INLINE __u32 find_service(const struct abi_vip *vip, const struct pkt *pkt)
+{
+	__u32 port = PKT_HOST16(pkt->dport);
+
+	for (__u32 i = 0; i < ABI_VIP_LISTENS; i++) {
+		__u64 listen = *(volatile const __u64 *)&vip->listens[i];
+
+		if (!listen)
+			return 0;
+		if ((__u8)(listen >> 32) == ABI_PROTO_ANY)
+			return (__u32)(listen >> 40);
+		if ((__u8)(listen >> 32) == pkt->proto && port >= (__u16)listen &&
+		    port <= (__u16)(listen >> 16))
+			return (__u32)(listen >> 40);
+	}
+	return 0;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What most services have not (ABI_SERVICE_SPECIAL): an access list, a rate limit, another policy
+ * than the 5-tuple, ids of servers, a clamped MSS. Behind one question, so that others pay one
+ * branch for all of it. A part of forward.h, which says what the includer supplies.
+ */
+#pragma once
+
+#include "dp/abi.h"
+#include "dp/policy.h"
+#include "dp/verdict.h"
+#include "pkt/parse.h"
+
+/* How far a service may run ahead of its rate: a burst of a tenth of a second. */
+enum { SPECIAL_BURST_NS = 100 * 1000 * 1000 };
+
+/* The longest prefix of the service's list that holds the source decides. */
+PKT_INLINE int special_is_allowed(const struct abi_service *service, const struct pkt *pkt)
+{
+	return env_prefix(service->access, pkt->version, &pkt->src) == ABI_ACCESS_ALLOW;
+}
+
+/*
+ * A token bucket, kept as the time at which it is full again (in 2^-8 ns): each packet moves that
+ * time on by the gap between packets, and is refused while it is a burst ahead. The core's own.
+ */
+PKT_INLINE int special_is_within_rate(const struct abi_service *service, const struct pkt *pkt)
+{
+	__u64 *full = env_rate(pkt->service);
+	__u64 now = env_now_ns() << 8;
+	__u64 at;
+
+	if (!full)
+		return 1;
+	at = *full > now ? *full : now;
+	if (at - now > (__u64)SPECIAL_BURST_NS << 8)
+		return 0;
+	*full = at + service->rate_gap;
+	return 1;
+}
+
+/* Before the choice. Ends with pkt->slot set, pkt->backend where an id names it, or a verdict. */
+PKT_STAGE int special(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct abi_service *service = pkt ? env_service(pkt->service) : 0;
+
+	if (!service || !ctx)
+		return VERDICT_EMPTY;
+	if (service->flags & ABI_SERVICE_ACCESS && !special_is_allowed(service, pkt)) {
+		pkt->why = WHY_ACL;
+		return VERDICT_DENIED;
+	}
+	if (service->flags & ABI_SERVICE_RATE && !special_is_within_rate(service, pkt)) {
+		pkt->why = WHY_RATE;
+		return VERDICT_RATE_LIMITED;
+	}
+	if (service->flags & (ABI_SERVICE_POLICY | ABI_SERVICE_SERVER_ID))
+		return policy(ctx, pkt);
+	return PKT_ON;
+}
