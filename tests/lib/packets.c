@@ -554,6 +554,13 @@ const struct packet_row packet_rows[] = {
 	/* Out at another interface. */
 	ROW("tcp4 redirected", REDIRECTED, SLOT, AWAY, AWAY1, TO4(WORLD_AWAY_VIP4), .payload = 50),
 	ROW("tcp6 redirected", REDIRECTED, SLOT, AWAY, AWAY1, TO6(WORLD_AWAY_VIP6), .payload = 50),
+
+#include "rows_fragments.h"
+#include "rows_links.h"
+#include "rows_modes.h"
+#include "rows_policy.h"
+#include "rows_replies.h"
+#include "rows_vips.h"
 };
 
 const size_t packet_row_count = sizeof(packet_rows) / sizeof(packet_rows[0]);

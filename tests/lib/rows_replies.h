@@ -1,0 +1,2 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Rows of the packet table (packets.c, which includes this amid its array): replies. */
