@@ -13,8 +13,8 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* enum abi_feature, set before load: what is off is not there. */
-const volatile __u32 features = ABI_HAS_ALL;
+/* Bits, set before load: what is off is not there. */
+const volatile enum abi_feature features = ABI_HAS_ALL;
 
 struct abi_node this_node SEC(".data.node");
 struct abi_trace last_trace SEC(".data.trace");

@@ -2,13 +2,15 @@
 /*
  * The kernel's verifier must accept every program with room to spare, on every kernel that Weir
  * runs on: what loads here with 900,000 verified instructions is refused elsewhere. So each
- * program is loaded with every combination of its object's switches, and the number of
- * instructions that the verifier went through is printed and held against a limit far below the
- * kernel's million. `make test-kernel` runs the same on the oldest kernel that is supported.
+ * program is loaded in many settings of its object's switches, and the number of instructions
+ * that the verifier went through is printed and held against a limit far below the kernel's
+ * million. `make test-kernel` runs the same on the oldest kernel that is supported.
  *
  * The objects are found beside this program, in the build directory: a new one needs no line
  * here. A switch is what is `const volatile` in read-only data: the verifier knows its value and
- * leaves out the code that it turns off.
+ * leaves out the code that it turns off. The balancer's are bits of one word: of these there are
+ * too many for every combination, so none, all, each alone, and all but each. Others are few, and
+ * are tried in every combination.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,19 +29,26 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { VERIFIED_MAX = 100000, SWITCHES_MAX = 6, PATH_LIMIT = 512, LOG_SHOWN = 8000 };
+#include "dp/abi.h"
+
+enum { VERIFIED_MAX = 100000, SWITCHES_MAX = 6, BITS_MAX = 32, PATH_LIMIT = 512, LOG_SHOWN = 8000 };
 
 /* A switch is on as 1 where it is a byte, else with this in every byte: 1285 as an MSS. */
 enum { ON_BYTE = 5 };
 
+/* One that is an enum has a bit for each of its enumerators that is a single one. */
+struct one_switch {
+	const char *name;
+	uint32_t offset;
+	uint32_t size;
+	uint32_t bit_count;      /* 0: it is on or off */
+	uint32_t bits[BITS_MAX]; /* their values */
+};
+
 struct switches {
 	struct bpf_map *data; /* the object's read-only data */
 	size_t count;
-	struct {
-		const char *name;
-		uint32_t offset;
-		uint32_t size;
-	} of[SWITCHES_MAX];
+	struct one_switch of[SWITCHES_MAX];
 };
 
 static glob_t objects;
@@ -61,16 +70,29 @@ static int print_complaint(enum libbpf_print_level level, const char *format, va
 	return 0;
 }
 
-static bool is_volatile(const struct btf *btf, uint32_t id)
+/* The type below its qualifiers; NULL: it is not volatile. */
+static const struct btf_type *volatile_type(const struct btf *btf, uint32_t id)
 {
 	const struct btf_type *type = btf__type_by_id(btf, id);
+	bool found = false;
 
-	while (btf_is_mod(type)) {
-		if (btf_is_volatile(type))
-			return true;
+	while (btf_is_mod(type) || btf_is_typedef(type)) {
+		found |= btf_is_volatile(type);
 		type = btf__type_by_id(btf, type->type);
 	}
-	return false;
+	return found ? type : NULL;
+}
+
+static void find_bits(const struct btf_type *type, struct one_switch *ret)
+{
+	const struct btf_enum *all = btf_enum(type);
+
+	for (uint32_t i = 0; btf_is_enum(type) && i < btf_vlen(type); i++) {
+		uint32_t value = (uint32_t)all[i].val;
+
+		if (__builtin_popcount(value) == 1 && ret->bit_count < BITS_MAX)
+			ret->bits[ret->bit_count++] = value;
+	}
 }
 
 static struct bpf_map *read_only_data(const struct bpf_object *object)
@@ -102,46 +124,89 @@ static void find_switches(const struct bpf_object *object, struct switches *ret)
 	places = btf_var_secinfos(type);
 	for (uint32_t i = 0; i < btf_vlen(type); i++) {
 		const struct btf_type *variable = btf__type_by_id(btf, places[i].type);
+		const struct btf_type *found = volatile_type(btf, variable->type);
+		struct one_switch *one = &ret->of[ret->count];
 
-		if (!is_volatile(btf, variable->type))
+		if (!found)
 			continue;
-		assert_true(ret->count < SWITCHES_MAX);
-		ret->of[ret->count].name = btf__name_by_offset(btf, variable->name_off);
-		ret->of[ret->count].offset = places[i].offset;
-		ret->of[ret->count].size = places[i].size;
-		ret->count++;
+		assert_true(ret->count++ < SWITCHES_MAX);
+		one->name = btf__name_by_offset(btf, variable->name_off);
+		one->offset = places[i].offset;
+		one->size = places[i].size;
+		find_bits(found, one);
 	}
 }
 
-/* Bit i of `combination` is switch i. */
-static void set_switches(const struct switches *switches, uint32_t combination)
+/* Off and on, or: no bit, every bit, each alone, all but each. */
+static uint32_t settings_of(const struct one_switch *one)
+{
+	return one->bit_count ? 2 + 2 * one->bit_count : 2;
+}
+
+static uint32_t bits_in_setting(const struct one_switch *one, uint32_t setting)
+{
+	uint32_t all = 0;
+
+	for (uint32_t i = 0; i < one->bit_count; i++)
+		all |= one->bits[i];
+	if (setting < 2)
+		return setting ? all : 0;
+	setting -= 2;
+	return setting < one->bit_count ? one->bits[setting]
+					: all & ~one->bits[setting - one->bit_count];
+}
+
+static void set_switch(const struct one_switch *one, uint32_t setting, uint8_t *data)
+{
+	uint8_t on = one->size == 1 ? 1 : ON_BYTE;
+	uint32_t bits;
+
+	if (!one->bit_count) {
+		memset(data + one->offset, setting ? on : 0, one->size);
+		return;
+	}
+	bits = bits_in_setting(one, setting);
+	assert_int_equal(one->size, sizeof(bits));
+	memcpy(data + one->offset, &bits, sizeof(bits));
+}
+
+/* A combination is a number with a digit for each switch. Returns how many there are. */
+static uint32_t set_switches(const struct switches *switches, uint32_t combination)
 {
 	size_t size;
 	const void *before = switches->count ? bpf_map__initial_value(switches->data, &size) : NULL;
+	uint32_t combinations = 1;
 	uint8_t *data;
 
 	if (!before)
-		return;
+		return 1;
 	data = malloc(size);
 	assert_non_null(data);
 	memcpy(data, before, size);
 	for (size_t i = 0; i < switches->count; i++) {
-		uint8_t on = switches->of[i].size == 1 ? 1 : ON_BYTE;
+		uint32_t settings = settings_of(&switches->of[i]);
 
-		memset(data + switches->of[i].offset, combination >> i & 1 ? on : 0,
-		       switches->of[i].size);
+		set_switch(&switches->of[i], combination / combinations % settings, data);
+		combinations *= settings;
 	}
 	assert_int_equal(bpf_map__set_initial_value(switches->data, data, size), 0);
 	free(data);
+	return combinations;
 }
 
-static void print_load(const char *name, const struct bpf_prog_info *info,
+static void print_load(const struct bpf_program *program, const struct bpf_prog_info *info,
 		       const struct switches *switches, uint32_t combination)
 {
-	print_message("# %s: %u verified, %u bytes", name, info->verified_insns,
-		      info->jited_prog_len);
-	for (size_t i = 0; i < switches->count; i++)
-		print_message(" %s=%u", switches->of[i].name, combination >> i & 1);
+	print_message("# %s: %u verified, %u bytes", bpf_program__name(program),
+		      info->verified_insns, info->jited_prog_len);
+	for (size_t i = 0; i < switches->count; i++) {
+		const struct one_switch *one = &switches->of[i];
+		uint32_t setting = combination % settings_of(one);
+
+		print_message(" %s=%#x", one->name,
+			      one->bit_count ? bits_in_setting(one, setting) : setting);
+		combination /= settings_of(one);
+	}
 	print_message("\n");
 }
 
@@ -155,17 +220,16 @@ static uint32_t load(const char *path, uint32_t combination, uint32_t *worst)
 
 	assert_non_null(object);
 	find_switches(object, &switches);
-	set_switches(&switches, combination);
-	combinations = 1U << switches.count;
+	combinations = set_switches(&switches, combination);
 	if (bpf_object__load(object))
-		fail_msg("%s, switches %#x: the kernel refuses it", path, combination);
+		fail_msg("%s, switches %u: the kernel refuses it", path, combination);
 	bpf_object__for_each_program(program, object)
 	{
 		struct bpf_prog_info info = {0};
 		uint32_t size = sizeof(info);
 
 		assert_int_equal(bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size), 0);
-		print_load(bpf_program__name(program), &info, &switches, combination);
+		print_load(program, &info, &switches, combination);
 		assert_true(info.verified_insns > 0);
 		if (info.verified_insns > *worst)
 			*worst = info.verified_insns;
@@ -193,10 +257,10 @@ static void test_verified_instructions(void **state)
 		fail_msg("%u verified instructions, at most %u", worst, VERIFIED_MAX);
 }
 
-/* What the balancer cannot do without must not be missed by a wrong pattern or name. */
+/* What the balancer has as switches must not be missed by a wrong pattern, name or type. */
 static void test_finds_switches(void **state)
 {
-	bool balancer = false;
+	uint32_t bits = 0;
 
 	(void)state;
 	for (size_t i = 0; i < objects.gl_pathc; i++) {
@@ -205,11 +269,13 @@ static void test_finds_switches(void **state)
 
 		assert_non_null(object);
 		find_switches(object, &switches);
-		for (size_t s = 0; s < switches.count; s++)
-			balancer |= strcmp(switches.of[s].name, "has_track") == 0;
+		for (size_t s = 0; s < switches.count; s++) {
+			if (strcmp(switches.of[s].name, "features") == 0)
+				bits |= bits_in_setting(&switches.of[s], 1);
+		}
 		bpf_object__close(object);
 	}
-	assert_true(balancer);
+	assert_true(bits & ABI_HAS_TRACK && bits & ABI_HAS_TRACE && bits & ABI_HAS_FRAGMENT);
 }
 
 static int find_objects(void **state)
