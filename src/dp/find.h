@@ -27,7 +27,7 @@ PKT_INLINE struct abi_vip *find_address(const struct pkt *pkt)
 	return 0;
 }
 
-/* The VIP that the packet is for, or NULL. */
+/* The VIP that the packet is for, or NULL. What it does not listen on no wider prefix gets. */
 PKT_INLINE struct abi_vip *find_vip(const struct pkt *pkt)
 {
 	struct abi_vip *vip = find_address(pkt);
@@ -39,7 +39,7 @@ PKT_INLINE struct abi_vip *find_vip(const struct pkt *pkt)
 	return place ? env_vip(place) : 0;
 }
 
-/* By protocol and port; 0: no service listens there. */
+/* By protocol and port, which is 0 where there are none; 0: no service listens there. */
 PKT_INLINE __u32 find_service(const struct abi_vip *vip, const struct pkt *pkt)
 {
 	__u32 port = PKT_HOST16(pkt->dport);
@@ -49,10 +49,10 @@ PKT_INLINE __u32 find_service(const struct abi_vip *vip, const struct pkt *pkt)
 
 		if (!listen)
 			return 0;
-		if ((__u8)(listen >> 32) == ABI_PROTO_ANY)
-			return (__u32)(listen >> 40);
 		if ((__u8)(listen >> 32) == pkt->proto && port >= (__u16)listen &&
 		    port <= (__u16)(listen >> 16))
+			return (__u32)(listen >> 40);
+		if ((__u8)(listen >> 32) == ABI_PROTO_ANY)
 			return (__u32)(listen >> 40);
 	}
 	return 0;

@@ -40,6 +40,9 @@
 #include "pkt/parse.h"
 #include "pkt/vlan.h"
 
+/* Router and neighbour solicitation and advertisement, redirect. */
+enum { FORWARD_ND_FIRST = 133, FORWARD_ND_LAST = 137 };
+
 /* TCP or UDP, and the service that listens there: ends with pkt->service set, or a verdict. */
 PKT_INLINE int forward_find(const struct pkt_ctx *ctx, struct pkt *pkt, const struct abi_vip *vip)
 {
@@ -78,6 +81,45 @@ PKT_STAGE int forward_extensions(struct pkt_ctx *ctx, struct pkt *pkt)
 	return PKT_ON;
 }
 
+PKT_INLINE int forward_has_ports(const struct pkt *pkt)
+{
+	return pkt->proto == IPPROTO_TCP || pkt->proto == IPPROTO_UDP;
+}
+
+/*
+ * Of ICMP, what no service gets, whatever it listens on: errors that quote no flow, echo requests,
+ * and what neighbours on a link say to each other (RFC 4861). In the other family's packets the
+ * protocol's number means nothing.
+ */
+PKT_INLINE int forward_is_hosts(const struct pkt_ctx *ctx, const struct pkt *pkt)
+{
+	struct pkt_cursor cursor = pkt_cursor(ctx, pkt->l4);
+	l4_icmp *icmp;
+
+	if (pkt->proto != (pkt->version == 4 ? IPPROTO_ICMP : IPPROTO_ICMPV6))
+		return 0;
+	icmp = pkt_take(&cursor, l4_icmp);
+	if (!icmp || pkt->l4 + sizeof(*icmp) > pkt->length + sizeof(pkt_eth))
+		return 1;
+	if (l4_icmp_is_error(pkt, icmp->type))
+		return 1;
+	if (pkt->version == 4)
+		return icmp->type == REPLY_ECHO_REQUEST;
+	return icmp->type == REPLY_ECHO_REQUEST6 ||
+	       (icmp->type >= FORWARD_ND_FIRST && icmp->type <= FORWARD_ND_LAST);
+}
+
+/* A packet without ports, for a listen that takes all. Ends with pkt->service set, or a verdict. */
+PKT_STAGE int forward_any(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip *vip)
+{
+	if (!pkt || !vip || forward_is_hosts(ctx, pkt))
+		return VERDICT_OTHER_PROTOCOL;
+	pkt->sport = 0;
+	pkt->dport = 0;
+	pkt->service = find_service(vip, pkt);
+	return pkt->service ? PKT_ON : VERDICT_OTHER_PROTOCOL;
+}
+
 /*
  * An ICMP error goes, as it came, to the backend of the flow that it quotes; any node finds that
  * one, for the quote holds the whole key. Always a verdict.
@@ -95,7 +137,7 @@ PKT_STAGE int forward_error(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip
 		return VERDICT_OTHER_PROTOCOL;
 	pkt->service = find_service(vip, pkt);
 	if (!pkt->service)
-		return VERDICT_NOT_LISTENED;
+		return forward_has_ports(pkt) ? VERDICT_NOT_LISTENED : VERDICT_OTHER_PROTOCOL;
 	verdict = choose_quoted(ctx, pkt);
 	if (verdict != PKT_ON)
 		return verdict;
@@ -119,14 +161,16 @@ PKT_STAGE int forward_other(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip
 			return verdict;
 		if (pkt->fragment)
 			return fragment(ctx, pkt, vip);
-		if (pkt->proto == IPPROTO_TCP || pkt->proto == IPPROTO_UDP)
+		if (forward_has_ports(pkt))
 			return forward_find(ctx, pkt, vip);
 	}
 	verdict = forward_error(ctx, pkt, vip);
 	/* No error: it may be a question for the VIP itself. */
-	if (verdict != VERDICT_OTHER_PROTOCOL)
-		return verdict;
-	return reply_echo(ctx, pkt);
+	if (verdict == VERDICT_OTHER_PROTOCOL && !pkt->quoted)
+		verdict = reply_echo(ctx, pkt);
+	if (verdict == VERDICT_OTHER_PROTOCOL && !pkt->quoted)
+		verdict = forward_any(ctx, pkt, vip);
+	return verdict;
 }
 
 /* Whose packet is it? Ends with pkt->service set, or a verdict. */

@@ -23,19 +23,27 @@ PKT_INLINE int special_is_allowed(const struct abi_service *service, const struc
 /*
  * A token bucket, kept as the time at which it is full again (in 2^-8 ns): each packet moves that
  * time on by the gap between packets, and is refused while it is a burst ahead. The core's own.
+ *
+ * Times wrap after two years, so only their difference counts. No packet of this service and this
+ * clock can have left one further ahead than a burst and a gap: such a time is another's (an
+ * earlier owner of the record, a slower rate, a clock that was set back), and the bucket is full.
  */
 PKT_INLINE int special_is_within_rate(const struct abi_service *service, const struct pkt *pkt)
 {
+	const __u64 burst = (__u64)SPECIAL_BURST_NS << 8;
 	__u64 *full = env_rate(pkt->service);
 	__u64 now = env_now_ns() << 8;
-	__u64 at;
+	__u64 gap = service->rate_gap;
+	__u64 ahead;
 
 	if (!full)
 		return 1;
-	at = *full > now ? *full : now;
-	if (at - now > (__u64)SPECIAL_BURST_NS << 8)
+	ahead = *full - now;
+	if (ahead > burst + gap)
+		ahead = 0;
+	if (ahead > burst)
 		return 0;
-	*full = at + service->rate_gap;
+	*full = now + ahead + gap;
 	return 1;
 }
 

@@ -6,13 +6,17 @@
 #include <errno.h>
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
+#include <linux/membarrier.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/time.h"
 #include "bpf/links.h"
 #include "bpf/percpu.h"
 #include "bpf/pins.h"
@@ -104,6 +108,20 @@ static int next_prefix(const void *prefixes, const struct abi_prefix *after, str
 					    sizeof(*ret_value), 0);
 }
 
+/*
+ * XDP programs run with bottom halves off, in the kernel's words as readers of RCU, and this
+ * barrier waits for all of those. Where it is refused (nohz_full) a pause that is long against a
+ * packet must do.
+ */
+static void wait_readers(void *prefixes)
+{
+	const struct timespec pause = {.tv_nsec = 10 * TIME_MILLI_NS};
+
+	(void)prefixes;
+	if (syscall(__NR_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
+		nanosleep(&pause, NULL);
+}
+
 static int map_tables(struct dp *dp, struct err *err)
 {
 	struct dp_tables *tables = &dp->tables;
@@ -121,6 +139,7 @@ static int map_tables(struct dp *dp, struct err *err)
 	tables->prefixes = dp->skel->maps.prefixes;
 	tables->set_prefix = set_prefix;
 	tables->next_prefix = next_prefix;
+	tables->wait_readers = wait_readers;
 	return 0;
 }
 
@@ -282,6 +301,7 @@ uint64_t dp_event_count(const struct dp *dp, enum abi_event event)
 void dp_reset_service(struct dp *dp, uint32_t service)
 {
 	percpu_reset(&dp->percpu, dp->skel->maps.service_counts, service);
+	percpu_reset(&dp->percpu, dp->skel->maps.rates, service);
 }
 
 void dp_reset_backend(struct dp *dp, uint32_t backend)

@@ -3,7 +3,7 @@
  * The engines: what runs the packet path. Its decisions are headers in src/dp that are compiled
  * twice, over the tables of dp/abi.h. In the kernel lb.bpf.c and agent.bpf.c give them their world;
  * dp.c and agent_dp.c open, load, pin, attach and count these. In a process native.c does. This
- * file writes the balancer's tables, the same way in both worlds.
+ * file and vips.c write the balancer's tables, the same way in both worlds.
  *
  * A packet may read a table at any moment, so a writer works in the order that abi.h names: what
  * is pointed at before what points to it, each step one aligned 64-bit store. There is one writer
@@ -13,9 +13,9 @@
 
 #include <errno.h>
 #include <linux/bpf.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "pkt/hash.h"
 #include "tunnel/encap.h"
 
 uint32_t dp_flow_buckets(uint32_t flow_entries)
@@ -61,115 +61,78 @@ struct addr dp_addr_back(const struct pkt_addr *addr)
 	return copy;
 }
 
-static void store(uint64_t *to, uint64_t value)
+/* --- prefixes --- */
+
+struct abi_prefix dp_prefix(uint32_t list, const struct prefix *prefix)
 {
-	__atomic_store_n(to, value, __ATOMIC_RELEASE);
+	bool is4 = addr_is4(&prefix->addr);
+
+	return (struct abi_prefix){
+		.length = DP_PREFIX_TABLE_BITS + prefix->length + (is4 ? DP_PREFIX_MAPPED_BITS : 0),
+		.table = abi_prefix_table(list, is4),
+		.addr = dp_addr(&prefix->addr),
+	};
 }
 
-static bool is_unused(const struct abi_vip *vip)
+int dp_held_compare(const void *a, const void *b)
 {
-	return !(vip->addr.half[0] | vip->addr.half[1]);
+	const struct abi_prefix *one = &((const struct dp_held *)a)->prefix;
+	const struct abi_prefix *two = &((const struct dp_held *)b)->prefix;
+
+	if (one->table != two->table)
+		return one->table < two->table ? -1 : 1;
+	if (one->length != two->length)
+		return one->length < two->length ? -1 : 1;
+	return memcmp(&one->addr, &two->addr, sizeof(one->addr));
 }
 
-/* The address's place, else the first one that nobody has; NULL: none in reach. */
-static struct abi_vip *find_vip(const struct dp_tables *tables, const struct pkt_addr *addr)
+static int hold(struct dp_held **all, size_t count, const struct dp_held *one)
 {
-	uint32_t place = (uint32_t)pkt_hash_addr(addr, tables->node->vip_secret);
-	struct abi_vip *free_place = NULL;
+	/* Doubles at each power of two. */
+	if ((count & (count - 1)) == 0) {
+		struct dp_held *more = realloc(*all, (count ? 2 * count : 1) * sizeof(*more));
 
-	for (uint32_t i = 0; i < ABI_VIP_PROBES; i++) {
-		struct abi_vip *vip = &tables->vips[(place + i) & (ABI_VIPS - 1)];
-
-		if (pkt_addr_equal(&vip->addr, addr))
-			return vip;
-		if (!free_place && !vip->listens[0])
-			free_place = vip;
-		if (is_unused(vip))
-			break;
+		if (!more)
+			return -ENOMEM;
+		*all = more;
 	}
-	return free_place;
-}
-
-/* The listen of the same protocol and ports, whatever its service. */
-static const uint64_t *find_listen(const uint64_t *listens, size_t count, uint64_t listen)
-{
-	for (size_t i = 0; i < count; i++) {
-		if ((listens[i] ^ listen) << 24 == 0)
-			return &listens[i];
-	}
-	return NULL;
-}
-
-/*
- * A reader stops at the first empty word. So a listen that stays keeps its word, or goes towards
- * the front to where one was taken away, and is there twice for a moment and never missing.
- */
-static void set_listens(uint64_t *words, const uint64_t *listens, size_t count)
-{
-	size_t used = 0;
-
-	while (used < ABI_VIP_LISTENS && words[used])
-		used++;
-	for (size_t i = used; i-- > 0;) {
-		const uint64_t *wanted = find_listen(listens, count, words[i]);
-
-		if (!wanted) {
-			store(&words[i], words[--used]);
-			store(&words[used], 0);
-		} else if (*wanted != words[i]) {
-			store(&words[i], *wanted);
-		}
-	}
-	for (size_t i = 0; i < count; i++) {
-		if (!find_listen(words, used, listens[i]))
-			store(&words[used++], listens[i]);
-	}
-}
-
-/* Addresses without listens at the end of a run: a search ends before them as well. */
-static void release_places(const struct dp_tables *tables, size_t at)
-{
-	while (is_unused(&tables->vips[(at + 1) & (ABI_VIPS - 1)])) {
-		struct abi_vip *vip = &tables->vips[at];
-
-		if (is_unused(vip) || vip->listens[0])
-			return;
-		store((uint64_t *)&vip->addr.half[1], 0);
-		store((uint64_t *)&vip->addr.half[0], 0);
-		at = (at - 1) & (ABI_VIPS - 1);
-	}
-}
-
-int dp_tables_set_vip(struct dp_tables *tables, const struct addr *vip, const uint64_t *listens,
-		      size_t count)
-{
-	struct pkt_addr addr = dp_addr(vip);
-	struct abi_vip *place = find_vip(tables, &addr);
-
-	if (count > ABI_VIP_LISTENS)
-		return -ENOSPC;
-	if (!place || !pkt_addr_equal(&place->addr, &addr)) {
-		if (!count)
-			return 0;
-		if (!place)
-			return -ENOSPC;
-		store((uint64_t *)&place->addr.half[0], addr.half[0]);
-		store((uint64_t *)&place->addr.half[1], addr.half[1]);
-	}
-	set_listens((uint64_t *)place->listens, listens, count);
-	if (!count)
-		release_places(tables, (size_t)(place - tables->vips));
+	(*all)[count] = *one;
 	return 0;
 }
 
-const uint64_t *dp_tables_vip(const struct dp_tables *tables, const struct addr *vip)
+int dp_tables_hold(const struct dp_tables *tables, uint32_t first, uint32_t last,
+		   struct dp_held **ret, size_t *ret_count)
 {
-	struct pkt_addr addr = dp_addr(vip);
-	struct abi_vip *place = find_vip(tables, &addr);
+	struct dp_held *all = NULL, one;
+	struct abi_prefix at;
+	size_t count = 0;
+	int error = tables->next_prefix(tables->prefixes, NULL, &one.prefix, &one.value);
 
-	return place && pkt_addr_equal(&place->addr, &addr) ? (const uint64_t *)place->listens
-							    : NULL;
+	while (!error) {
+		at = one.prefix;
+		if (at.table >> 1 >= first && at.table >> 1 <= last)
+			error = hold(&all, count++, &one);
+		if (!error)
+			error = tables->next_prefix(tables->prefixes, &at, &one.prefix, &one.value);
+	}
+	if (error != -ENOENT) {
+		free(all);
+		return error;
+	}
+	if (count)
+		qsort(all, count, sizeof(*all), dp_held_compare);
+	*ret = all;
+	*ret_count = count;
+	return 0;
 }
+
+void dp_tables_wait(const struct dp_tables *tables)
+{
+	if (tables->wait_readers)
+		tables->wait_readers(tables->prefixes);
+}
+
+/* --- backends --- */
 
 void dp_tables_set_tunnel(struct abi_backend *backend, const struct addr *addr)
 {
@@ -194,7 +157,7 @@ void dp_tables_set_nexthop(struct abi_backend *backend, const struct dp_nexthop 
 	memcpy(&first, hop->dst_mac, 6);
 	memcpy((uint8_t *)&first + 6, hop->src_mac, 2);
 	memcpy(backend->src_mac + 2, hop->src_mac + 2, 4);
-	store((uint64_t *)(void *)backend->dst_mac, first);
+	__atomic_store_n((uint64_t *)(void *)backend->dst_mac, first, __ATOMIC_RELEASE);
 	backend->ifindex = hop->ifindex;
 	backend->mtu = (uint16_t)(hop->mtu > UINT16_MAX ? UINT16_MAX : hop->mtu);
 	__atomic_or_fetch(&backend->flags, found, __ATOMIC_RELEASE);

@@ -32,6 +32,8 @@ struct dp_tables {
 	int (*set_prefix)(void *prefixes, const struct abi_prefix *prefix, uint32_t value);
 	int (*next_prefix)(const void *prefixes, const struct abi_prefix *after,
 			   struct abi_prefix *ret, uint32_t *ret_value);
+	/* Returns once no packet is under way that began before. NULL: none ever is. */
+	void (*wait_readers)(void *prefixes);
 };
 
 /* What an engine says of one frame. `action` is XDP's (XDP_PASS ...). */
@@ -53,14 +55,47 @@ struct pkt_addr dp_addr(const struct addr *addr);
 struct addr dp_addr_back(const struct pkt_addr *addr);
 
 /*
- * Sets the listens of an address, in place where it is known; count 0 takes the address away. A
- * listen that stays is found at any moment. 0, or
+ * Sets the listens of an address, in place where it is known; count 0 takes the address away. They
+ * may come in any order and are kept the narrower before the wider (abi.h). A listen that stays is
+ * found at any moment, by a packet that is amid its search too. 0, or
  * -ENOSPC: more than ABI_VIP_LISTENS, or no place within ABI_VIP_PROBES.
  */
 int dp_tables_set_vip(struct dp_tables *tables, const struct addr *vip, const uint64_t *listens,
 		      size_t count);
-/* The listens of an address, ABI_VIP_LISTENS words of which unused are 0; NULL if unknown. */
+/*
+ * The listens of an address, ABI_VIP_LISTENS words of which unused are 0; NULL if unknown. One that
+ * took the place of another may stand there twice.
+ */
 const uint64_t *dp_tables_vip(const struct dp_tables *tables, const struct addr *vip);
+/*
+ * The same for a VIP that is a prefix, whose record is at `place`, ABI_VIPS and up: which one it
+ * has is the caller's to know (a list's value). Never count 0: dp_tables_drop_range.
+ */
+int dp_tables_set_range(struct dp_tables *tables, uint32_t place, const struct prefix *vip,
+			const uint64_t *listens, size_t count);
+/* Takes the prefix away. Its place may be given away after dp_tables_wait. */
+int dp_tables_drop_range(struct dp_tables *tables, const struct abi_prefix *vip);
+
+/* --- prefixes --- */
+
+enum { DP_PREFIX_TABLE_BITS = 32, DP_PREFIX_MAPPED_BITS = 96 };
+struct abi_prefix dp_prefix(uint32_t list, const struct prefix *prefix);
+
+struct dp_held {
+	struct abi_prefix prefix;
+	uint32_t value;
+};
+
+/*
+ * All prefixes of lists `first` to `last` as they are now, sorted; *ret is for free(), NULL if
+ * there are none. 0, or -errno.
+ */
+int dp_tables_hold(const struct dp_tables *tables, uint32_t first, uint32_t last,
+		   struct dp_held **ret, size_t *ret_count);
+/* By list and family, length, address: for qsort and bsearch. */
+int dp_held_compare(const void *a, const void *b);
+/* What no packet finds any more may be written over afterwards. It can take some milliseconds. */
+void dp_tables_wait(const struct dp_tables *tables);
 
 /* A backend's next hop. */
 struct dp_nexthop {

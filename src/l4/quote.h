@@ -40,14 +40,14 @@ PKT_INLINE int l4_icmp_is_error(const struct pkt *pkt, __u8 type)
 	       type <= L4_ICMP6_PARAMETER;
 }
 
-/* Both take the quoted packet's destination and protocol; whether there is a header after it. */
+/* Both take the quoted packet's destination and protocol; whether it is one of the VIP's. */
 PKT_INLINE int l4_quote_ip4(struct pkt_cursor *cursor, struct pkt *pkt, struct pkt_chain *chain)
 {
 	pkt_ip4 *ip = pkt_take(cursor, pkt_ip4);
 
-	if (!ip || ip->version != 4 || ip->ihl < 5 || ip->saddr != pkt->dst.word[3] ||
-	    ip->frag_off & PKT_BE16(L4_QUOTED_FRAGMENT))
+	if (!ip || ip->version != 4 || ip->ihl < 5 || ip->saddr != pkt->dst.word[3])
 		return 0;
+	chain->later = (ip->frag_off & PKT_BE16(L4_QUOTED_FRAGMENT)) != 0;
 	pkt->src = pkt_addr4(ip->daddr);
 	chain->proto = ip->protocol;
 	chain->at += ip->ihl * 4U;
@@ -69,19 +69,41 @@ PKT_INLINE int l4_quote_ip6(const struct pkt_ctx *ctx, struct pkt_cursor *cursor
 	chain->proto = ip->nexthdr;
 	chain->at += (__u32)sizeof(*ip);
 	return !pkt_chain_is_extension(chain->proto) ||
-	       (pkt_chain_walk(ctx, chain) == PKT_CHAIN_OVER && !chain->later);
+	       pkt_chain_walk(ctx, chain) == PKT_CHAIN_OVER;
+}
+
+/* The quoted ports, the other way round; none, 0, where the protocol is another than TCP or UDP. */
+PKT_INLINE int l4_quote_ports(const struct pkt_ctx *ctx, struct pkt *pkt,
+			      const struct pkt_chain *chain)
+{
+	struct pkt_cursor cursor;
+	l4_ports *ports;
+
+	pkt->sport = 0;
+	pkt->dport = 0;
+	if (chain->proto != IPPROTO_TCP && chain->proto != IPPROTO_UDP)
+		return 1;
+	/* What stands behind the packet's end is Ethernet's padding, not a port. */
+	if (chain->later || chain->at + sizeof(*ports) > chain->end || chain->at > PKT_OFFSET_MAX)
+		return 0;
+	cursor = pkt_cursor(ctx, chain->at);
+	ports = pkt_take(&cursor, l4_ports);
+	if (!ports)
+		return 0;
+	pkt->sport = ports->dest;
+	pkt->dport = ports->source;
+	return 1;
 }
 
 /*
- * For ICMP and ICMPv6, whose header is at pkt->l4. Returns whether this is an error about a TCP or
- * UDP packet that the destination sent; then the packet's tuple is that of the quoted flow, seen
+ * For ICMP and ICMPv6, whose header is at pkt->l4. Returns whether this is an error about a packet
+ * that the destination sent; then the packet's tuple is that of the quoted flow, seen
  * from its client, and it looks like a segment amid a connection. If not, the tuple is void.
  */
 PKT_INLINE int l4_quote_parse(const struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct pkt_cursor cursor = pkt_cursor(ctx, pkt->l4);
 	struct l4_error *error = pkt_take(&cursor, struct l4_error);
-	l4_ports *ports;
 	struct pkt_chain chain = {
 		.at = pkt->l4 + (__u32)sizeof(*error),
 		.end = pkt->length + (__u32)sizeof(pkt_eth),
@@ -92,18 +114,11 @@ PKT_INLINE int l4_quote_parse(const struct pkt_ctx *ctx, struct pkt *pkt)
 	if (!(pkt->version == 4 ? l4_quote_ip4(&cursor, pkt, &chain)
 				: l4_quote_ip6(ctx, &cursor, pkt, &chain)))
 		return 0;
-	/* What stands behind the packet's end is Ethernet's padding, not a port. */
-	if (chain.at + sizeof(*ports) > chain.end || chain.at > PKT_OFFSET_MAX ||
-	    (chain.proto != IPPROTO_TCP && chain.proto != IPPROTO_UDP))
-		return 0;
-	cursor = pkt_cursor(ctx, chain.at);
-	ports = pkt_take(&cursor, l4_ports);
-	if (!ports)
+	/* The quoted packet's own header ends within the error. */
+	if (chain.at > chain.end || !l4_quote_ports(ctx, pkt, &chain))
 		return 0;
 	pkt->quoted = 1;
 	pkt->proto = chain.proto;
-	pkt->sport = ports->dest;
-	pkt->dport = ports->source;
 	pkt->tcp_flags = PKT_TCP_ACK;
 	return 1;
 }

@@ -7,6 +7,7 @@
 
 #include <xxhash.h>
 
+#include "base/time.h"
 #include "tunnel/mode.h"
 
 static uint64_t hash_text(const char *text, uint64_t seed)
@@ -101,4 +102,11 @@ uint8_t assemble_mode(enum conf_forward forward)
 	};
 
 	return modes[forward];
+}
+
+uint64_t assemble_rate_gap(uint32_t packets_per_second)
+{
+	if (!packets_per_second)
+		return 0;
+	return ((TIME_SECOND_NS << 8) + packets_per_second / 2) / packets_per_second;
 }

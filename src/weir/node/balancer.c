@@ -15,9 +15,10 @@
 
 #include "base/time.h"
 #include "dp/abi.h"
-#include "tunnel/mode.h"
+#include "weir/node/access.h"
 #include "weir/node/assemble.h"
 #include "weir/node/records.h"
+#include "weir/node/vips.h"
 
 struct balanced_pool {
 	struct pool *pool;
@@ -228,94 +229,42 @@ static uint32_t service_flags(const struct conf_service *conf)
 		flags |= ABI_SERVICE_TRACK;
 	if (conf->oversize_df == CONF_OVERSIZE_ICMP)
 		flags |= ABI_SERVICE_TOO_BIG;
+	if (conf->rate_limit)
+		flags |= ABI_SERVICE_RATE;
 	return flags;
 }
 
-static void write_services(struct balancer *balancer)
+/* What a flag speaks of is written before the flag. */
+static int write_service(struct balancer *balancer, struct access *access, size_t at,
+			 struct err *err)
 {
-	for (size_t i = 0; i < balancer->conf->service_count; i++) {
-		const struct conf_service *conf = &balancer->conf->services[i];
-		const struct balanced_pool *pool =
-			&balancer->pools[pool_place(balancer, conf->pool)];
-		struct abi_service *service = &balancer->tables->services[balancer->services[i]];
+	const struct conf_service *conf = &balancer->conf->services[at];
+	const struct balanced_pool *pool = &balancer->pools[pool_place(balancer, conf->pool)];
+	struct abi_service *service = &balancer->tables->services[balancer->services[at]];
+	uint32_t access_flags;
+	int ret = access_write(access, conf, balancer->services[at], &access_flags, err);
 
-		service->flags = service_flags(conf);
-		service->mode = assemble_mode(conf->forward);
-		service->pool_identity = pool->identity;
-		__atomic_store_n(&service->table,
-				 abi_table(pool->first_slot, pool_table_size(pool->pool)),
-				 __ATOMIC_RELEASE);
-	}
-}
-
-/* A VIP's listens over all services. */
-static size_t collect_listens(const struct balancer *balancer, const struct addr *vip,
-			      uint64_t listens[ABI_VIP_LISTENS + 1])
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < balancer->conf->service_count; i++) {
-		const struct conf_service *service = &balancer->conf->services[i];
-
-		for (size_t v = 0; v < service->vip_count; v++) {
-			if (!addr_equal(&service->vips[v].addr, vip))
-				continue;
-			for (size_t l = 0; l < service->listen_count; l++) {
-				const struct conf_listen *listen = &service->listens[l];
-
-				if (count <= ABI_VIP_LISTENS)
-					listens[count++] = abi_listen(listen->first, listen->last,
-								      listen->proto,
-								      balancer->services[i]);
-			}
-		}
-	}
-	return count;
-}
-
-static int write_vips(struct balancer *balancer, struct err *err)
-{
-	for (size_t i = 0; i < balancer->conf->service_count; i++) {
-		const struct conf_service *service = &balancer->conf->services[i];
-
-		for (size_t v = 0; v < service->vip_count; v++) {
-			uint64_t listens[ABI_VIP_LISTENS + 1];
-			size_t count = collect_listens(balancer, &service->vips[v].addr, listens);
-			char text[ADDR_TEXT_MAX];
-
-			if (dp_tables_set_vip(balancer->tables, &service->vips[v].addr, listens,
-					      count))
-				return err_set(err, -ENOSPC,
-					       "VIP %s: more than %d listens, or no room for it",
-					       prefix_format_short(&service->vips[v], text),
-					       ABI_VIP_LISTENS);
-		}
-	}
+	if (ret)
+		return ret;
+	service->rate_gap = assemble_rate_gap(conf->rate_limit);
+	service->mode = assemble_mode(conf->forward);
+	__atomic_store_n(&service->flags, service_flags(conf) | access_flags, __ATOMIC_RELEASE);
+	service->pool_identity = pool->identity;
+	__atomic_store_n(&service->table, abi_table(pool->first_slot, pool_table_size(pool->pool)),
+			 __ATOMIC_RELEASE);
 	return 0;
 }
 
+static int write_services(struct balancer *balancer, struct access *access, struct err *err)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < balancer->conf->service_count && !ret; i++)
+		ret = write_service(balancer, access, i, err);
+	return ret;
+}
+
 /* --- taking away --- */
-
-static bool names_vip(const struct conf *conf, const struct addr *vip)
-{
-	for (size_t i = 0; i < conf->service_count; i++) {
-		for (size_t v = 0; v < conf->services[i].vip_count; v++) {
-			if (addr_equal(&conf->services[i].vips[v].addr, vip))
-				return true;
-		}
-	}
-	return false;
-}
-
-static void drop_old_vips(struct balancer *balancer)
-{
-	for (size_t i = 0; i < ABI_VIPS; i++) {
-		struct addr vip = dp_addr_back(&balancer->tables->vips[i].addr);
-
-		if (!addr_is_none(&vip) && !names_vip(balancer->conf, &vip))
-			dp_tables_set_vip(balancer->tables, &vip, NULL, 0);
-	}
-}
 
 static int drop_old_records(struct balancer *balancer, struct err *err)
 {
@@ -392,7 +341,8 @@ static int build_pools(struct balancer *balancer, struct err *err)
 	return ret;
 }
 
-static int write_all(struct balancer *balancer, struct err *err)
+static int write_tables(struct balancer *balancer, struct access *access, struct vips *vips,
+			struct err *err)
 {
 	int ret;
 
@@ -403,12 +353,34 @@ static int write_all(struct balancer *balancer, struct err *err)
 		write_flags(balancer, i, balancer->start->now_ms);
 		pool_write_slots(pool->pool, balancer->tables->slots + pool->first_slot);
 	}
-	write_services(balancer);
-	ret = write_vips(balancer, err);
+	ret = write_services(balancer, access, err);
+	if (!ret)
+		ret = vips_write(vips, err);
 	if (ret)
 		return ret;
-	drop_old_vips(balancer);
-	return drop_old_records(balancer, err);
+	vips_drop(vips);
+	/* Packets that found what is gone by now must be through before it is written over. */
+	dp_tables_wait(balancer->tables);
+	ret = drop_old_records(balancer, err);
+	vips_clear(vips);
+	access_drop(access);
+	return ret;
+}
+
+static int write_all(struct balancer *balancer, struct err *err)
+{
+	struct access access;
+	struct vips vips;
+	int ret = access_init(&access, balancer->tables, err);
+
+	if (ret)
+		return ret;
+	ret = vips_init(&vips, balancer->conf, balancer->services, balancer->tables, err);
+	if (!ret)
+		ret = write_tables(balancer, &access, &vips, err);
+	vips_fini(&vips);
+	access_fini(&access);
+	return ret;
 }
 
 int balancer_new(const struct conf *conf, struct dp_tables *tables,

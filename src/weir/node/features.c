@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a configuration needs of the packet path: the rest is left out of the program. */
 #include "dp/abi.h"
+#include "weir/node/access.h"
 #include "weir/node/balancer.h"
 
 static uint32_t of_service(const struct conf_service *service)
@@ -15,6 +16,8 @@ static uint32_t of_service(const struct conf_service *service)
 	}
 	if (service->tracking == CONF_TRACKING_ALWAYS)
 		features |= ABI_HAS_TRACK;
+	if (service->rate_limit || access_is_limited(service))
+		features |= ABI_HAS_SPECIAL;
 	return features;
 }
 
