@@ -12,11 +12,11 @@
 
 #include "pkt/csum.h"
 #include "pkt/parse.h"
+#include "tunnel/format.h"
 #include "tunnel/mode.h"
 
 enum {
 	TUNNEL_TTL = 64,
-	TUNNEL_GUE_PORT = 6080,
 	TUNNEL_UDP_SOURCE = 49152,      /* the first of the ports that the flow chooses from */
 	TUNNEL_UDP_SOURCE_MASK = 16383, /* and how many, less one */
 };
