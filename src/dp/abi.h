@@ -154,8 +154,9 @@ struct abi_backend {
 	__u32 flags;
 	__u16 mtu;       /* largest outer IP packet; room for the tags is taken off */
 	__u16 outer_sum; /* sum of the outer IPv4 header's constant words (tunnel/encap.h) */
+	__be16 port;     /* its own, in modes that may change it; 0: the VIP's */
 	__u8 generation; /* counts the index's reuse: an old pin matches nothing */
-	__u8 pad[15];
+	__u8 pad[13];
 };
 _Static_assert(sizeof(struct abi_backend) == 64, "abi_backend is a cache line");
 

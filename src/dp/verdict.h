@@ -35,7 +35,8 @@
 	X(SPLIT_LIMITED, DROP, "too big, and the limit of what the daemon is given was reached")   \
 	X(ECHO_ANSWERED, TX, "an echo request to a VIP, answered")                                 \
 	X(REPLY_LIMITED, DROP, "an answer was due, but the limit of them was reached")             \
-	X(NO_HEADROOM, ABORTED, "the driver left no room for the tunnel's header")
+	X(NO_HEADROOM, ABORTED, "the driver left no room for the tunnel's header")                 \
+	X(NO_ROOM_OPTION, DROP, "no room for ipopt's option, or the backend is of the other family")
 
 enum verdict {
 #define VERDICT_ENUM(name, action, help) VERDICT_##name,

@@ -8,6 +8,8 @@
 #include "dp/abi.h"
 #include "dp/reply.h"
 #include "dp/verdict.h"
+#include "dp/wrap_option.h"
+#include "dp/wrap_shim.h"
 #include "pkt/parse.h"
 #include "tunnel/encap.h"
 
@@ -17,31 +19,11 @@ PKT_INLINE __be32 wrap_vary(__be32 fixed, __be32 vary, const struct pkt *pkt)
 	return fixed | ((__be32)pkt->hash & vary);
 }
 
-/* What stands between the outer header and the packet. `mode` is a constant, here as below. */
-PKT_INLINE int wrap_shim(struct pkt_cursor *cursor, const struct pkt *pkt, __u8 mode)
-{
-	tunnel_gre *gre;
-	pkt_udp *udp;
-
-	if (mode == TUNNEL_GRE) {
-		gre = pkt_take(cursor, tunnel_gre);
-		if (!gre)
-			return VERDICT_NO_HEADROOM;
-		tunnel_write_gre(gre, pkt);
-	} else if (mode == TUNNEL_GUE) {
-		udp = pkt_take(cursor, pkt_udp);
-		if (!udp)
-			return VERDICT_NO_HEADROOM;
-		tunnel_write_gue(udp, pkt);
-	}
-	return PKT_ON;
-}
-
 PKT_INLINE int wrap_in4(struct pkt_ctx *ctx, const struct pkt *pkt,
 			const struct abi_backend *backend, __u8 mode)
 {
 	const struct abi_node *node = env_node();
-	__be32 vary = mode == TUNNEL_GUE ? 0 : node->source4_vary;
+	__be32 vary = tunnel_mode_is_udp(mode) ? 0 : node->source4_vary;
 	struct pkt_cursor cursor;
 	pkt_ip4 *outer;
 	pkt_eth *eth;
@@ -57,13 +39,13 @@ PKT_INLINE int wrap_in4(struct pkt_ctx *ctx, const struct pkt *pkt,
 	eth->h_proto = PKT_BE16(ETH_P_IP);
 	tunnel_write4(outer, pkt, mode, wrap_vary(node->source4.word[3], vary, pkt),
 		      backend->addr.word[3], backend->outer_sum);
-	return wrap_shim(&cursor, pkt, mode);
+	return wrap_shim(&cursor, pkt, backend, mode, 1);
 }
 
 PKT_INLINE int wrap_in6(struct pkt_ctx *ctx, const struct pkt *pkt,
 			const struct abi_backend *backend, __u8 mode)
 {
-	__be32 vary = mode == TUNNEL_GUE ? 0 : env_node()->source6_vary;
+	__be32 vary = tunnel_mode_is_udp(mode) ? 0 : env_node()->source6_vary;
 	struct pkt_addr source = env_node()->source6;
 	struct pkt_cursor cursor;
 	pkt_ip6 *outer;
@@ -80,7 +62,7 @@ PKT_INLINE int wrap_in6(struct pkt_ctx *ctx, const struct pkt *pkt,
 	pkt_copy(eth, backend->dst_mac, 2 * ETH_ALEN);
 	eth->h_proto = PKT_BE16(ETH_P_IPV6);
 	tunnel_write6(outer, pkt, mode, &source, &backend->addr);
-	return wrap_shim(&cursor, pkt, mode);
+	return wrap_shim(&cursor, pkt, backend, mode, 0);
 }
 
 PKT_INLINE int wrap_in(struct pkt_ctx *ctx, const struct pkt *pkt,
@@ -105,6 +87,20 @@ PKT_STAGE int wrap_gue(struct pkt_ctx *ctx, struct pkt *pkt)
 	return backend ? wrap_in(ctx, pkt, backend, TUNNEL_GUE) : VERDICT_EMPTY;
 }
 
+PKT_STAGE int wrap_geneve(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct abi_backend *backend = pkt ? env_backend(pkt->backend) : 0;
+
+	return backend ? wrap_in(ctx, pkt, backend, TUNNEL_GENEVE) : VERDICT_EMPTY;
+}
+
+PKT_STAGE int wrap_gue0(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct abi_backend *backend = pkt ? env_backend(pkt->backend) : 0;
+
+	return backend ? wrap_in(ctx, pkt, backend, TUNNEL_GUE0) : VERDICT_EMPTY;
+}
+
 /* A router would send the packet, whose destination is still the VIP, straight back to us. */
 PKT_STAGE int wrap_l2dsr(struct pkt_ctx *ctx, struct pkt *pkt)
 {
@@ -120,13 +116,16 @@ PKT_STAGE int wrap_l2dsr(struct pkt_ctx *ctx, struct pkt *pkt)
 	return PKT_ON;
 }
 
-PKT_INLINE int wrap_by_mode(struct pkt_ctx *ctx, struct pkt *pkt, const struct abi_backend *backend)
+/* Every mode but IP in IP, which is asked for before. */
+PKT_INLINE int wrap_by_mode(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	switch (pkt->mode) {
 	case TUNNEL_GRE: return wrap_gre(ctx, pkt);
 	case TUNNEL_GUE: return wrap_gue(ctx, pkt);
-	case TUNNEL_L2DSR: return wrap_l2dsr(ctx, pkt);
-	default: return wrap_in(ctx, pkt, backend, TUNNEL_IPIP);
+	case TUNNEL_GENEVE: return wrap_geneve(ctx, pkt);
+	case TUNNEL_GUE0: return wrap_gue0(ctx, pkt);
+	case TUNNEL_IPOPT: return wrap_option(ctx, pkt);
+	default: return wrap_l2dsr(ctx, pkt);
 	}
 }
 
@@ -150,7 +149,8 @@ PKT_STAGE int wrap(struct pkt_ctx *ctx, struct pkt *pkt)
 		 tunnel_mode_overhead(pkt->mode, pkt_addr_is4(&backend->addr), pkt->version == 4);
 	if (length > backend->mtu)
 		return reply_too_big(ctx, pkt, backend->mtu - (int)(length - pkt->length));
-	wrapped = wrap_by_mode(ctx, pkt, backend);
+	wrapped = pkt->mode == TUNNEL_IPIP ? wrap_in(ctx, pkt, backend, TUNNEL_IPIP)
+					   : wrap_by_mode(ctx, pkt);
 	if (wrapped != PKT_ON)
 		return wrapped;
 	return backend->ifindex == ctx->ingress_ifindex ? VERDICT_FORWARDED : VERDICT_REDIRECTED;

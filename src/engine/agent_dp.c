@@ -40,9 +40,9 @@ uint32_t agent_dp_overhead(const struct prefix *balancers, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (!addr_is4(&balancers[i].addr))
-			return tunnel_mode_overhead(TUNNEL_GUE, 0, 1);
+			return tunnel_mode_overhead_max(0, 0);
 	}
-	return tunnel_mode_overhead(TUNNEL_GUE, 1, 1);
+	return tunnel_mode_overhead_max(1, 0);
 }
 
 static uint16_t mss_of(uint32_t path_mtu, uint32_t headers)

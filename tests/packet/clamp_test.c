@@ -237,8 +237,8 @@ static void test_limits(void **state)
 	}
 	assert_int_equal(prefix_parse("192.0.2.0/24", &list[0]), 0);
 	assert_int_equal(prefix_parse("2001:db8::/32", &list[1]), 0);
-	assert_int_equal(agent_dp_overhead(list, 1), 28);
-	assert_int_equal(agent_dp_overhead(list, 2), 48);
+	assert_int_equal(agent_dp_overhead(list, 1), 60);
+	assert_int_equal(agent_dp_overhead(list, 2), 80);
 }
 
 int main(void)

@@ -173,6 +173,9 @@ static const char *forward_name(const struct trace_names *names, const struct ab
 		[TUNNEL_GRE] = "gre",
 		[TUNNEL_GUE] = "gue",
 		[TUNNEL_L2DSR] = "l2dsr",
+		[TUNNEL_GENEVE] = "geneve",
+		[TUNNEL_IPOPT] = "ipopt",
+		[TUNNEL_GUE0] = "gue",
 	};
 
 	return modes[names->tables->services[trace->service].mode % TUNNEL_MODES];

@@ -75,6 +75,7 @@ static int claim_backends(struct balancer *balancer, struct records *records, si
 			balancer->start->new_backend(balancer->start->arg, pool->records[i]);
 		}
 		dp_tables_set_tunnel(backend, &conf->backends[i].address);
+		backend->port = PKT_BE16(conf->backends[i].port);
 	}
 	return 0;
 }
