@@ -330,10 +330,9 @@ static uint64_t total_weight(const struct conf_pool *pool)
 const char *conf_forward_name(enum conf_forward forward)
 {
 	static const char *const names[] = {
-		[CONF_FORWARD_IPIP] = "ipip",
-		[CONF_FORWARD_GRE] = "gre",
-		[CONF_FORWARD_GUE] = "gue",
-		[CONF_FORWARD_L2DSR] = "l2dsr",
+		[CONF_FORWARD_IPIP] = "ipip",   [CONF_FORWARD_GRE] = "gre",
+		[CONF_FORWARD_GUE] = "gue",     [CONF_FORWARD_GENEVE] = "geneve",
+		[CONF_FORWARD_IPOPT] = "ipopt", [CONF_FORWARD_L2DSR] = "l2dsr",
 	};
 
 	return names[forward];

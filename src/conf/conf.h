@@ -24,13 +24,17 @@ enum {
 /* What the data plane's tables hold; src/weir checks these against them when it is compiled. */
 enum {
 	CONF_VIPS_MAX = 4096,             /* addresses of all services together */
+	CONF_VIP_RANGES_MAX = 1024,       /* prefixes of all services together */
 	CONF_VIP_LISTENS_MAX = 14,        /* listens of one address, over all services */
 	CONF_SERVICES_MAX = 4095,         /* the tables keep one record for "none" */
 	CONF_BACKENDS_MAX = 16383,        /* of all pools together */
 	CONF_SLOTS_MAX = 2 * 1024 * 1024, /* table sizes of all pools together */
 	CONF_FLOWS_MIN = 1024,
 	CONF_FLOWS_MAX = 64 * 1024 * 1024,
-	CONF_BALANCERS_MAX = 4096, /* of an agent; its VIPs are CONF_VIPS_MAX too */
+	CONF_BALANCERS_MAX = 4096, /* of a node or an agent, whose VIPs are CONF_VIPS_MAX too */
+	CONF_ACCESS_MAX =
+		120000,        /* prefixes of all access lists; twice so many while they change */
+	CONF_PORTS_MAX = 1024, /* of an agent */
 };
 
 /* Where in the file a thing stands, for checks made after parsing. */

@@ -63,7 +63,21 @@ struct quoted {
  * characters show. */
 struct quoted quote(const char *text, size_t length);
 
-/* --- value.c --- */
+/* --- value.c and value_text.c --- */
+
+struct unit {
+	const char *suffix;
+	uint64_t factor;
+};
+
+struct units {
+	const struct unit *list;
+	size_t count;
+	bool needed; /* a number without one is wrong */
+};
+
+/* What a number may end with. */
+const struct units *value_units(const struct conf_key *key);
 
 /* Reads a value and stores it at `at` (NULL: nowhere). NULL, or what is wrong with it. */
 const char *value_parse(const struct conf_key *key, const char *text, struct arena *arena,

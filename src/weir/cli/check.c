@@ -19,6 +19,10 @@
 
 /* What the configuration allows, the tables hold. */
 _Static_assert(CONF_VIPS_MAX == (int)ABI_VIPS_USED, "VIPs");
+_Static_assert(CONF_VIP_RANGES_MAX == (int)ABI_VIP_RANGES, "VIPs that are prefixes");
+_Static_assert(2 * CONF_ACCESS_MAX + CONF_VIP_RANGES_MAX + CONF_BALANCERS_MAX <= (int)ABI_PREFIXES,
+	       "prefixes, those of access lists twice while they change");
+_Static_assert(CONF_BACKENDS_MAX <= (int)ABI_SERVERS_USED, "server ids");
 _Static_assert(CONF_VIP_LISTENS_MAX == (int)ABI_VIP_LISTENS, "listens of a VIP");
 _Static_assert(CONF_SERVICES_MAX == (int)ABI_SERVICES - 1, "services, less the one for none");
 _Static_assert(CONF_BACKENDS_MAX == (int)ABI_BACKENDS - 1, "backends, less the one for none");
@@ -245,14 +249,24 @@ static json_t *integer_json(uint64_t min, uint64_t max)
 			 "maximum", (json_int_t)max);
 }
 
+static json_t *choice_schema(const struct conf_key *key)
+{
+	json_t *words =
+		json_pack("{s:o}", "enum", choices_json(key->works ? key->works : key->choices));
+
+	if (!key->max)
+		return words;
+	return json_pack("{s:[o, o]}", "anyOf", words, integer_json(key->min, key->max));
+}
+
 /* A value, or an element of a list. Names may look like numbers to a reader of YAML. */
 static json_t *value_schema(const struct conf_key *key)
 {
 	switch (key->type) {
-	case CONF_TYPE_CHOICE:
-		return json_pack("{s:o}", "enum",
-				 choices_json(key->works ? key->works : key->choices));
-	case CONF_TYPE_BOOL: return json_pack("{s:b}", "const", 0);
+	case CONF_TYPE_CHOICE: return choice_schema(key);
+	case CONF_TYPE_BOOL:
+		return key->works ? json_pack("{s:b}", "const", 0)
+				  : json_pack("{s:s}", "type", "boolean");
 	case CONF_TYPE_NUMBER: return integer_json(key->min, key->max);
 	case CONF_TYPE_MTU:
 		return json_pack("{s:[{s:i}, o]}", "anyOf", "const", 0,
@@ -263,6 +277,9 @@ static json_t *value_schema(const struct conf_key *key)
 	case CONF_TYPE_DURATION:
 		return json_pack("{s:s, s:s}", "type", "string", "pattern", "^[0-9]+(ms|s|m|h)$");
 	case CONF_TYPE_LISTEN:
+		return json_pack("{s:s, s:s}", "type", "string", "pattern",
+				 "^(any|(tcp|udp)/(any|[1-9][0-9]{0,4}(-[1-9][0-9]{0,4})?))$");
+	case CONF_TYPE_LISTEN_ONE:
 		return json_pack("{s:s, s:s}", "type", "string", "pattern",
 				 "^(tcp|udp)/[1-9][0-9]{0,4}$");
 	case CONF_TYPE_TABLE_SIZE: return table_sizes_json();
@@ -296,6 +313,16 @@ static json_t *list_schema(const struct conf_key *key)
 	return list;
 }
 
+static json_t *default_json(const struct conf_key *key)
+{
+	switch (key->type) {
+	case CONF_TYPE_BOOL: return json_boolean(strcmp(key->fallback, "true") == 0);
+	case CONF_TYPE_NUMBER:
+	case CONF_TYPE_MTU: return json_integer(atoll(key->fallback));
+	default: return json_string(key->fallback);
+	}
+}
+
 static json_t *key_schema(const struct conf_key *key)
 {
 	json_t *schema = key->list                    ? list_schema(key)
@@ -303,27 +330,23 @@ static json_t *key_schema(const struct conf_key *key)
 						      : value_schema(key);
 
 	json_object_set_new(schema, "description", json_string(key->help));
-	if (key->fallback && !key->list && key->type != CONF_TYPE_BOOL)
-		json_object_set_new(schema, "default",
-				    key->type == CONF_TYPE_NUMBER || key->type == CONF_TYPE_MTU
-					    ? json_integer(atoll(key->fallback))
-					    : json_string(key->fallback));
+	if (key->fallback && !key->list)
+		json_object_set_new(schema, "default", default_json(key));
 	return schema;
 }
 
 static json_t *map_schema(const struct conf_key *parent, enum conf_file file)
 {
 	json_t *properties = json_object(), *required = json_array();
-	size_t count;
-	const struct conf_key *keys = conf_keys(&count);
 
-	for (size_t i = 0; i < count; i++) {
-		const char *name = conf_key_name(&keys[i]);
+	for (size_t i = 0; i < conf_key_count(); i++) {
+		const struct conf_key *key = conf_key(i);
+		const char *name = conf_key_name(key);
 
-		if (!conf_key_is_in(&keys[i], parent, file) || !conf_key_works(&keys[i]))
+		if (!conf_key_is_in(key, parent, file) || !conf_key_works(key))
 			continue;
-		json_object_set_new(properties, name, key_schema(&keys[i]));
-		if (keys[i].required)
+		json_object_set_new(properties, name, key_schema(key));
+		if (key->required)
 			json_array_append_new(required, json_string(name));
 	}
 	return json_pack("{s:s, s:o, s:o, s:b}", "type", "object", "properties", properties,
