@@ -10,7 +10,7 @@
 
 #include "base/arena.h"
 #include "conf/conf.h"
-#include "conf/schema.h"
+#include "conf/keys/schema.h"
 
 enum {
 	TREE_DEPTH_MAX = 16,           /* nesting of lists and mappings; ours needs 5 */
@@ -90,7 +90,7 @@ const char *value_expected(const struct conf_key *key, char *text, size_t size);
 /* The place of `text` in a list such as "a|b|c", or -1. */
 int choice_find(const char *choices, const char *text);
 
-/* --- verify.c --- */
+/* --- verify/verify.c --- */
 
 /* Resolves what depends on other values (pools, ports, table sizes) and checks values against
  * each other. */

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "conf/conf.h"
-#include "conf/schema.h"
+#include "conf/keys/schema.h"
 #include "conf_cases.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))

@@ -3,7 +3,7 @@
  * of it, what is the node's own, and the agent's file. */
 #include <string.h>
 
-#include "conf/verify.h"
+#include "conf/verify/verify.h"
 #include "hash/maglev.h"
 
 enum {

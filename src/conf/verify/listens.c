@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conf/verify.h"
+#include "conf/verify/verify.h"
 
 /* The distinct listens of one VIP. */
 struct group {
@@ -192,19 +192,16 @@ static size_t keep_outermost(struct prefix *list, size_t count)
 
 static bool any_has(const struct prefix *list, size_t count, const struct addr *addr)
 {
-	size_t low = 0;
+	size_t low = 0, high = count;
 
-	/* The last that begins at the address or before it. */
-	while (count > 0) {
-		size_t half = (count + 1) / 2;
+	/* The last that begins at the address or before it is left of `low`. */
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
 
-		if (low + half > 0 && memcmp(list[low + half - 1].addr.bytes, addr->bytes,
-					     sizeof(addr->bytes)) <= 0) {
-			low += half;
-			count -= half;
-		} else {
-			count = half - 1;
-		}
+		if (memcmp(list[middle].addr.bytes, addr->bytes, sizeof(addr->bytes)) <= 0)
+			low = middle + 1;
+		else
+			high = middle;
 	}
 	return low > 0 && prefix_has(&list[low - 1], addr);
 }
@@ -254,7 +251,7 @@ void verify_listens(struct reader *reader, const struct conf *conf)
 	endpoints = entries_new(reader, most);
 	for (size_t i = 0; i < conf->service_count; i++)
 		add_endpoints(reader, &conf->services[i], i, &endpoints);
-	/* A VIP that a service has twice was reported as such, and not once more for each listen. */
+	/* A VIP that a service has twice was reported, and is not once more for each listen. */
 	entries_drop_repeated(&endpoints);
 	entries_refuse_twins(reader, &endpoints, "VIP and listen");
 	check_endpoints(&context, &endpoints);

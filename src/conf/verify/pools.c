@@ -2,7 +2,7 @@
 /* Pools and their backends, and the ports of checks, which depend on the services. */
 #include <netinet/in.h>
 
-#include "conf/verify.h"
+#include "conf/verify/verify.h"
 
 static void check_timing(struct reader *reader, const struct conf_check *check,
 			 struct conf_place otherwise)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Rows of the services. */
-#include "conf/rows.h"
+#include "conf/keys/rows.h"
 
 static bool by_source_prefix(const void *service)
 {

@@ -3,7 +3,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "conf/verify.h"
+#include "conf/verify/verify.h"
 
 static struct entries pool_names(struct reader *reader, const struct conf *conf)
 {

@@ -11,10 +11,10 @@
 #include <stddef.h>
 
 #include "conf/conf.h"
-#include "conf/schema.h"
+#include "conf/keys/schema.h"
 
 /* Lists are bounded so that a check over all of them stays short; the sums over all services and
- * pools, which the tables hold, are checked in verify.c. */
+ * pools, which the tables hold, are checked in verify/. */
 enum {
 	INTERFACES_MAX = 16,
 	POOLS_MAX = CONF_BACKENDS_MAX,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Rows of what is a node's own, and of the pools. */
-#include "conf/rows.h"
+#include "conf/keys/rows.h"
 
 static bool takes_off(const void *conf)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Rows of the agent's file. */
-#include "conf/rows.h"
+#include "conf/keys/rows.h"
 
 static const struct conf_key keys[] = {
 	{.path = "agent",

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conf/verify.h"
+#include "conf/verify/verify.h"
 
 static int compare_entries(const void *a, const void *b)
 {

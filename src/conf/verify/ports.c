@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conf/verify.h"
+#include "conf/verify/verify.h"
 
 /* Backends looked at over all pairs of services: a second of work, far beyond any real file. */
 enum { STEPS_MAX = 4 * 1024 * 1024 };

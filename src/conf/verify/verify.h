@@ -44,24 +44,24 @@ const char *verify_name(const char *name);
 void verify_prefixes_once(struct reader *reader, const struct prefix *list, size_t count,
 			  const char *what);
 
-/* --- verify_pools.c --- */
+/* --- pools.c --- */
 
 void verify_pools(struct reader *reader, const struct conf *conf);
 /* Resolves the ports of checks, when services have their pools. */
 void verify_checks(struct reader *reader, struct conf *conf);
 
-/* --- verify_services.c --- */
+/* --- services.c --- */
 
 /* Resolves the pools' names. */
 void verify_services(struct reader *reader, struct conf *conf);
 bool verify_any6(const struct prefix *list, size_t count);
 
-/* --- verify_listens.c --- */
+/* --- listens.c --- */
 
 /* Listens and VIPs of all services beside each other, and the backends' addresses. */
 void verify_listens(struct reader *reader, const struct conf *conf);
 
-/* --- verify_ports.c --- */
+/* --- ports.c --- */
 
 /* Whether the mode carries the VIP's port beside the packet. */
 bool verify_changes_ports(enum conf_forward forward);

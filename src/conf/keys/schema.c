@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The table as a whole; its rows are in rows_*.c. */
-#include "conf/schema.h"
+#include "conf/keys/schema.h"
 
 #include <string.h>
 
-#include "conf/rows.h"
+#include "conf/keys/rows.h"
 
 static const struct rows *const parts[] = {&rows_node, &rows_services, &rows_agent};
 
