@@ -4,10 +4,10 @@
  *
  *   tree.c    refuses what is not bounded, printable UTF-8 or has no meaning here (tags, a second
  *             document), then lets libyaml build its document tree;
- *   read.c    walks the tree along the rows of schema.c and fills the structs of conf.h: each
+ *   read.c    walks the tree along the rows of keys/ and fills the structs of conf.h: each
  *             value is read, stored and defaulted as its row says (value.c), and the reader
  *             remembers which node every stored value came from;
- *   verify.c  checks values against each other, and resolves what depends on others: a service's
+ *   verify/   checks values against each other, and resolves what depends on others: a service's
  *             pool, a check's port, a table's size;
  *   print.c   is the way back: the normal form, and the manual's list of keys, from the same rows.
  *
@@ -305,64 +305,4 @@ void conf_agent_free(struct conf_agent *agent)
 {
 	if (agent)
 		arena_free(agent->arena);
-}
-
-/* --- warnings --- */
-
-static bool is_used(const struct conf *conf, const struct conf_pool *pool)
-{
-	for (size_t i = 0; i < conf->service_count; i++) {
-		if (conf->services[i].pool == pool)
-			return true;
-	}
-	return false;
-}
-
-static uint64_t total_weight(const struct conf_pool *pool)
-{
-	uint64_t total = 0;
-
-	for (size_t i = 0; i < pool->backend_count; i++)
-		total += pool->backends[i].weight;
-	return total;
-}
-
-const char *conf_forward_name(enum conf_forward forward)
-{
-	static const char *const names[] = {
-		[CONF_FORWARD_IPIP] = "ipip",
-		[CONF_FORWARD_GRE] = "gre",
-		[CONF_FORWARD_GUE] = "gue",
-		[CONF_FORWARD_L2DSR] = "l2dsr",
-	};
-
-	return names[forward];
-}
-
-void conf_warnings(const struct conf *conf, struct err_list *ret)
-{
-	enum { SLOTS_EACH = 10 }; /* below it a share is off by a tenth */
-
-	if (conf->service_count == 0)
-		err_list_add(ret, 1, 1, "there is no service: nothing is balanced");
-	for (size_t i = 0; i < conf->pool_count; i++) {
-		const struct conf_pool *pool = &conf->pools[i];
-
-		if (!is_used(conf, pool))
-			err_list_add(ret, pool->place.line, pool->place.column,
-				     "no service uses pool \"%s\"%s", pool->name,
-				     pool->check.type == CONF_CHECK_NONE
-					     ? ", and its backends are not checked"
-					     : "");
-		if (total_weight(pool) == 0)
-			err_list_add(ret, pool->place.line, pool->place.column,
-				     "every backend of pool \"%s\" has weight 0: none gets a flow",
-				     pool->name);
-		if (pool->table_size / SLOTS_EACH < pool->backend_count)
-			err_list_add(ret, pool->place.line, pool->place.column,
-				     "pool \"%s\" has fewer than %d slots a backend: shares are "
-				     "uneven",
-				     pool->name, SLOTS_EACH);
-	}
-	err_list_sort(ret);
 }

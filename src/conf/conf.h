@@ -24,13 +24,17 @@ enum {
 /* What the data plane's tables hold; src/weir checks these against them when it is compiled. */
 enum {
 	CONF_VIPS_MAX = 4096,             /* addresses of all services together */
+	CONF_VIP_RANGES_MAX = 1024,       /* prefixes of all services together */
 	CONF_VIP_LISTENS_MAX = 14,        /* listens of one address, over all services */
 	CONF_SERVICES_MAX = 4095,         /* the tables keep one record for "none" */
 	CONF_BACKENDS_MAX = 16383,        /* of all pools together */
 	CONF_SLOTS_MAX = 2 * 1024 * 1024, /* table sizes of all pools together */
 	CONF_FLOWS_MIN = 1024,
 	CONF_FLOWS_MAX = 64 * 1024 * 1024,
-	CONF_BALANCERS_MAX = 4096, /* of an agent; its VIPs are CONF_VIPS_MAX too */
+	CONF_BALANCERS_MAX = 4096, /* of a node or an agent, whose VIPs are CONF_VIPS_MAX too */
+	CONF_ACCESS_MAX =
+		120000,        /* prefixes of all access lists; twice so many while they change */
+	CONF_PORTS_MAX = 2048, /* of an agent */
 };
 
 /* Where in the file a thing stands, for checks made after parsing. */
@@ -220,11 +224,14 @@ void conf_agent_free(struct conf_agent *agent);
 enum { CONF_LISTEN_TEXT_MAX = 16 };
 const char *conf_listen_format(const struct conf_listen *listen, char *text);
 
-/* As it is written in the file: "gre". */
+/* As it is written in the file: "gre", "5-tuple". */
 const char *conf_forward_name(enum conf_forward forward);
+const char *conf_policy_name(enum conf_policy policy);
 
 /* What is right but can hardly be meant (a pool that no service uses), with places, sorted. */
 void conf_warnings(const struct conf *conf, struct err_list *ret);
+/* What is meant, but has a consequence that one should know. */
+void conf_notes(const struct conf *conf, struct err_list *ret);
 
 /* The normal form: every working key written out, also the defaults; it parses to the same
  * configuration. For free(); NULL when out of memory. */

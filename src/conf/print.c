@@ -36,6 +36,10 @@ static void print_list(const struct printer *printer, const struct conf_key *key
 	const char *array = array_of(key, source, &count);
 	char text[VALUE_TEXT_MAX];
 
+	if (count == 0 && key->fallback) {
+		fprintf(printer->out, " %s\n", key->fallback);
+		return;
+	}
 	if (key->type != CONF_TYPE_MAP || count == 0) {
 		fputs(" [", printer->out);
 		for (size_t i = 0; i < count; i++) {
@@ -57,16 +61,15 @@ static void print_list(const struct printer *printer, const struct conf_key *key
 static bool prints(const struct printer *printer, const struct conf_key *key, const char *source,
 		   char *text)
 {
-	size_t count;
-	const struct conf_key *keys = conf_keys(&count);
-
+	if (key->means && !key->means(source))
+		return false;
 	if (key->list)
 		return key->width;
 	if (key->type != CONF_TYPE_MAP)
 		return key->width && value_format(key, source + key->offset, text);
-	for (size_t i = 0; i < count; i++) {
-		if (conf_key_is_in(&keys[i], key, printer->file) &&
-		    prints(printer, &keys[i], source, text))
+	for (size_t i = 0; i < conf_key_count(); i++) {
+		if (conf_key_is_in(conf_key(i), key, printer->file) &&
+		    prints(printer, conf_key(i), source, text))
 			return true;
 	}
 	return false;
@@ -75,12 +78,10 @@ static bool prints(const struct printer *printer, const struct conf_key *key, co
 static void print_map(const struct printer *printer, const struct conf_key *parent,
 		      const char *source, int depth)
 {
-	size_t count;
-	const struct conf_key *keys = conf_keys(&count);
 	char text[VALUE_TEXT_MAX];
 
-	for (size_t i = 0; i < count; i++) {
-		const struct conf_key *key = &keys[i];
+	for (size_t i = 0; i < conf_key_count(); i++) {
+		const struct conf_key *key = conf_key(i);
 
 		if (!conf_key_is_in(key, parent, printer->file) ||
 		    !prints(printer, key, source, text))
@@ -167,6 +168,8 @@ static void put_key(FILE *out, const struct conf_key *key, bool mdoc)
 	put_values(out, key);
 	if (key->required)
 		fputs("Required.\n", out);
+	if (key->with)
+		fprintf(out, "Only with %s.\n", key->with);
 	if (key->absent)
 		fprintf(out, "Default: %s.\n", key->absent);
 	else if (key->fallback)
@@ -178,17 +181,16 @@ static void put_key(FILE *out, const struct conf_key *key, bool mdoc)
 
 char *conf_keys_manual(bool mdoc)
 {
-	size_t count, size;
-	const struct conf_key *keys = conf_keys(&count);
 	char *text = NULL;
+	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
 	if (!out)
 		return NULL;
 	if (mdoc)
 		fputs(".Bl -tag -width Ds\n", out);
-	for (size_t i = 0; i < count; i++)
-		put_key(out, &keys[i], mdoc);
+	for (size_t i = 0; i < conf_key_count(); i++)
+		put_key(out, conf_key(i), mdoc);
 	if (mdoc)
 		fputs(".El\n", out);
 	if (fclose(out) == 0)

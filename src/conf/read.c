@@ -273,7 +273,7 @@ static void read_value(struct reader *reader, const struct conf_key *key, const 
 		return;
 	if (!node && key->type == CONF_TYPE_MAP && !key->list)
 		read_map(reader, key, NULL, target);
-	else if (!node && at && key->fallback)
+	else if (!node && at && key->fallback && !key->list)
 		value_parse(key, key->fallback, reader->arena, at);
 	else if (!node)
 		return;
@@ -322,15 +322,14 @@ static size_t distance(const char *a, const char *b)
 static const char *nearest(const struct reader *reader, const struct conf_key *parent,
 			   const char *text)
 {
-	size_t count, best = 3;
-	const struct conf_key *keys = conf_keys(&count);
 	const char *found = NULL;
+	size_t best = 3;
 
-	for (size_t i = 0; i < count; i++) {
-		const char *name = conf_key_name(&keys[i]);
+	for (size_t i = 0; i < conf_key_count(); i++) {
+		const char *name = conf_key_name(conf_key(i));
 		size_t letters = strlen(name), far;
 
-		if (!conf_key_is_in(&keys[i], parent, reader->file))
+		if (!conf_key_is_in(conf_key(i), parent, reader->file))
 			continue;
 		far = distance(text, name);
 		/* In a short word two changes make any other word. */
@@ -345,14 +344,15 @@ static const char *nearest(const struct reader *reader, const struct conf_key *p
 static void list_keys(const struct reader *reader, const struct conf_key *parent, char *text,
 		      size_t size)
 {
-	size_t count, used = 0;
-	const struct conf_key *keys = conf_keys(&count);
+	size_t used = 0;
 
 	*text = '\0';
-	for (size_t i = 0; i < count && used < size; i++) {
-		if (conf_key_is_in(&keys[i], parent, reader->file) && conf_key_works(&keys[i]))
+	for (size_t i = 0; i < conf_key_count() && used < size; i++) {
+		const struct conf_key *key = conf_key(i);
+
+		if (conf_key_is_in(key, parent, reader->file) && conf_key_works(key))
 			used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "",
-						 conf_key_name(&keys[i]));
+						 conf_key_name(key));
 	}
 }
 
@@ -389,15 +389,13 @@ static void refuse_key(struct reader *reader, const struct conf_key *parent,
 static int find_row(const struct reader *reader, const struct conf_key *parent,
 		    const yaml_node_t *node)
 {
-	size_t count;
-	const struct conf_key *keys = conf_keys(&count);
 	const char *text = (const char *)node->data.scalar.value;
 
 	if (node->type != YAML_SCALAR_NODE || strlen(text) != node->data.scalar.length)
 		return -1;
-	for (size_t i = 0; i < count; i++) {
-		if (strcmp(conf_key_name(&keys[i]), text) == 0 &&
-		    conf_key_is_in(&keys[i], parent, reader->file))
+	for (size_t i = 0; i < conf_key_count(); i++) {
+		if (strcmp(conf_key_name(conf_key(i)), text) == 0 &&
+		    conf_key_is_in(conf_key(i), parent, reader->file))
 			return (int)i;
 	}
 	return -1;
@@ -453,8 +451,6 @@ static void refuse_missing(struct reader *reader, const struct conf_key *parent,
 static void read_map(struct reader *reader, const struct conf_key *parent, const yaml_node_t *node,
 		     char *target)
 {
-	size_t count;
-	const struct conf_key *keys = conf_keys(&count);
 	struct found found[CONF_KEYS_MAX] = {0};
 
 	if (node && node->type != YAML_MAPPING_NODE) {
@@ -467,8 +463,8 @@ static void read_map(struct reader *reader, const struct conf_key *parent, const
 	}
 	if (node)
 		find_keys(reader, parent, node, found);
-	for (size_t i = 0; i < count; i++) {
-		const struct conf_key *key = &keys[i];
+	for (size_t i = 0; i < conf_key_count(); i++) {
+		const struct conf_key *key = conf_key(i);
 
 		if (reader->cut || !conf_key_is_in(key, parent, reader->file))
 			continue;
@@ -476,6 +472,10 @@ static void read_map(struct reader *reader, const struct conf_key *parent, const
 			reader_error(reader, place_of(found[i].key),
 				     "%s does not work yet, expected it to be left out",
 				     conf_key_name(key));
+		else if (found[i].key && key->means && !key->means(target))
+			reader_error(reader, place_of(found[i].key),
+				     "%s means nothing here, expected %s beside it",
+				     conf_key_name(key), key->with);
 		else if (node && !found[i].key && key->required)
 			refuse_missing(reader, parent, key, node);
 		else if (conf_key_works(key))

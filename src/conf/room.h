@@ -10,7 +10,7 @@
 
 #include "base/arena.h"
 #include "conf/conf.h"
-#include "conf/schema.h"
+#include "conf/keys/schema.h"
 
 enum {
 	TREE_DEPTH_MAX = 16,           /* nesting of lists and mappings; ours needs 5 */
@@ -63,7 +63,21 @@ struct quoted {
  * characters show. */
 struct quoted quote(const char *text, size_t length);
 
-/* --- value.c --- */
+/* --- value.c and value_text.c --- */
+
+struct unit {
+	const char *suffix;
+	uint64_t factor;
+};
+
+struct units {
+	const struct unit *list;
+	size_t count;
+	bool needed; /* a number without one is wrong */
+};
+
+/* What a number may end with. */
+const struct units *value_units(const struct conf_key *key);
 
 /* Reads a value and stores it at `at` (NULL: nowhere). NULL, or what is wrong with it. */
 const char *value_parse(const struct conf_key *key, const char *text, struct arena *arena,
@@ -76,7 +90,7 @@ const char *value_expected(const struct conf_key *key, char *text, size_t size);
 /* The place of `text` in a list such as "a|b|c", or -1. */
 int choice_find(const char *choices, const char *text);
 
-/* --- verify.c --- */
+/* --- verify/verify.c --- */
 
 /* Resolves what depends on other values (pools, ports, table sizes) and checks values against
  * each other. */

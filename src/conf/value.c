@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Single values: for each type how it is read, how it is printed, and what to say was expected. */
+/* Single values: for each type how it is read. The way back is in value_text.c. */
 #include <ctype.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -8,6 +8,8 @@
 
 #include "conf/room.h"
 #include "hash/maglev.h"
+
+enum { VIP_BITS4_MIN = 8, VIP_BITS6_MIN = 16 };
 
 int choice_find(const char *choices, const char *text)
 {
@@ -24,54 +26,30 @@ int choice_find(const char *choices, const char *text)
 	return -1;
 }
 
-/* --- storing and fetching: a number's field may have 2, 4 or 8 bytes --- */
+/* A number's field may have 1, 2, 4 or 8 bytes. */
 
 static void store(const struct conf_key *key, void *at, uint64_t value)
 {
 	if (!at)
 		return;
 	switch (key->width) {
+	case sizeof(uint8_t): *(uint8_t *)at = (uint8_t)value; break;
 	case sizeof(uint16_t): *(uint16_t *)at = (uint16_t)value; break;
 	case sizeof(uint32_t): *(uint32_t *)at = (uint32_t)value; break;
 	default: *(uint64_t *)at = value;
 	}
 }
 
-static uint64_t fetch(const struct conf_key *key, const void *at)
-{
-	switch (key->width) {
-	case sizeof(uint16_t): return *(const uint16_t *)at;
-	case sizeof(uint32_t): return *(const uint32_t *)at;
-	default: return *(const uint64_t *)at;
-	}
-}
-
 /* --- numbers --- */
 
-struct unit {
-	const char *suffix;
-	uint64_t factor;
-};
-
-/* The printer takes the first that divides the number. */
-static const struct unit count_units[] = {
-	{"G", 1000000000}, {"Gi", 1 << 30}, {"M", 1000000}, {"Mi", 1 << 20},
-	{"k", 1000},       {"Ki", 1 << 10}, {"", 1},
-};
-static const struct unit time_units[] = {{"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1}};
-static const struct unit no_units[] = {{"", 1}};
-
-#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
-
 /* Digits and a unit. A leading zero is refused: other programs read it as octal. */
-static const char *parse_units(const char *text, const struct unit *units, size_t count,
-			       uint64_t *ret)
+static const char *parse_units(const char *text, const struct units *units, uint64_t *ret)
 {
 	const char *at = text + (*text == '-');
 	uint64_t value = 0;
 
 	if (!isdigit((unsigned char)*at))
-		return units == time_units ? "is not a duration" : "is not a whole number";
+		return units->needed ? "is not a duration" : "is not a whole number";
 	if (at != text)
 		return "is below 0";
 	if (*at == '0' && isdigit((unsigned char)at[1]))
@@ -81,53 +59,21 @@ static const char *parse_units(const char *text, const struct unit *units, size_
 		    __builtin_add_overflow(value, (uint64_t)(*at - '0'), &value))
 			return "is too large";
 	}
-	for (size_t i = 0; i < count; i++) {
-		if (strcmp(at, units[i].suffix) != 0)
-			continue;
-		return __builtin_mul_overflow(value, units[i].factor, ret) ? "is too large" : NULL;
+	for (size_t i = 0; i < units->count; i++) {
+		uint64_t factor = units->list[i].factor;
+
+		if (strcmp(at, units->list[i].suffix) == 0)
+			return __builtin_mul_overflow(value, factor, ret) ? "is too large" : NULL;
 	}
-	if (units == time_units)
+	if (units->needed)
 		return *at ? "has an unknown unit" : "has no unit";
 	return "is not a whole number";
-}
-
-static const char *format_units(uint64_t value, const struct unit *units, size_t count, char *text)
-{
-	const struct unit *unit = &units[count - 1];
-
-	for (size_t i = 0; i < count && value; i++) {
-		if (value % units[i].factor == 0) {
-			unit = &units[i];
-			break;
-		}
-	}
-	snprintf(text, 32, "%llu%s", (unsigned long long)(value / unit->factor), unit->suffix);
-	return text;
-}
-
-static const struct unit *units_of(const struct conf_key *key, size_t *ret_count)
-{
-	switch (key->type) {
-	case CONF_TYPE_COUNT: *ret_count = LENGTH(count_units); return count_units;
-	case CONF_TYPE_DURATION: *ret_count = LENGTH(time_units); return time_units;
-	default: *ret_count = LENGTH(no_units); return no_units;
-	}
-}
-
-static const char *format_number(const struct conf_key *key, uint64_t value, char *text)
-{
-	size_t count;
-	const struct unit *units = units_of(key, &count);
-
-	return format_units(value, units, count, text);
 }
 
 static const char *parse_number(const struct conf_key *key, const char *text, void *at)
 {
 	uint64_t value = 0;
-	size_t count;
-	const struct unit *units = units_of(key, &count);
-	const char *wrong = parse_units(text, units, count, &value);
+	const char *wrong = parse_units(text, value_units(key), &value);
 
 	if (wrong)
 		return wrong;
@@ -147,7 +93,7 @@ static const char *parse_table_size(const struct conf_key *key, const char *text
 	const char *wrong;
 
 	if (strcmp(text, "auto") != 0) {
-		wrong = parse_units(text, no_units, LENGTH(no_units), &value);
+		wrong = parse_units(text, value_units(key), &value);
 		if (wrong)
 			return wrong;
 		if (value > UINT32_MAX || !maglev_size_allowed((uint32_t)value))
@@ -163,15 +109,15 @@ static const char *parse_choice(const struct conf_key *key, const char *text, vo
 {
 	const char *working = key->works ? key->works : key->choices;
 	int place = choice_find(working, text);
-	uint64_t number;
 
 	if (place >= 0) {
 		store(key, at, (uint64_t)place);
 		return NULL;
 	}
-	if (choice_find(key->choices, text) >= 0 ||
-	    (key->max && !parse_units(text, no_units, LENGTH(no_units), &number)))
+	if (choice_find(key->choices, text) >= 0)
 		return "does not work yet";
+	if (key->max && (isdigit((unsigned char)*text) || *text == '-'))
+		return parse_number(key, text, at);
 	return key->type == CONF_TYPE_BOOL ? "is neither true nor false" : "is not known";
 }
 
@@ -247,25 +193,19 @@ static const char *refuse_address(const struct addr *addr)
 	return NULL;
 }
 
-static const char *parse_address(const struct conf_key *key, const char *text, void *at)
+static const char *parse_address(const char *text, void *at)
 {
 	struct prefix prefix;
 	const char *wrong;
 
-	if (strchr(text, '/') && key->type != CONF_TYPE_VIP)
+	if (strchr(text, '/'))
 		return "is a prefix";
 	if (prefix_parse(text, &prefix))
 		return "is not an IP address";
-	if (prefix.length != (addr_is4(&prefix.addr) ? 32 : 128))
-		return "is a prefix, which does not work yet";
 	wrong = refuse_address(&prefix.addr);
-	if (wrong || !at)
-		return wrong;
-	if (key->type == CONF_TYPE_VIP)
-		*(struct prefix *)at = prefix;
-	else
+	if (at && !wrong)
 		*(struct addr *)at = prefix.addr;
-	return NULL;
+	return wrong;
 }
 
 /* Tells apart what prefix_parse refuses in one. */
@@ -286,17 +226,38 @@ static const char *refuse_prefix(const char *text)
 	return "has bits set past its length";
 }
 
-/* Outer sources are addresses of hosts, from the prefix's first to its last. */
-static const char *refuse_source(const struct prefix *prefix)
+/* A prefix of addresses of hosts, from its first to its last, link-local ones not among them. */
+static const char *refuse_hosts(const struct prefix *prefix)
 {
 	unsigned first = prefix->length + (addr_is4(&prefix->addr) ? 96U : 0U);
-	struct addr last = prefix->addr;
+	struct addr last = prefix->addr, local4, local6;
 
 	for (unsigned bit = first; bit < 128; bit++)
 		last.bytes[bit / 8] |= (uint8_t)(0x80 >> bit % 8);
-	if (refuse_address(&prefix->addr) || refuse_address(&last))
+	if (addr_parse("169.254.0.0", &local4) || addr_parse("fe80::", &local6) ||
+	    refuse_address(&prefix->addr) || refuse_address(&last) || prefix_has(prefix, &local4) ||
+	    prefix_has(prefix, &local6))
 		return "has addresses that no host can have";
 	return NULL;
+}
+
+/* An address that is none says which kind of none it is; a wide prefix is a slip of the pen. */
+static const char *parse_vip(const char *text, void *at)
+{
+	struct prefix prefix;
+	const char *wrong;
+
+	if (prefix_parse(text, &prefix))
+		return strchr(text, '/') ? refuse_prefix(text) : "is not an IP address";
+	if (prefix_is_host(&prefix))
+		wrong = refuse_address(&prefix.addr);
+	else if (prefix.length < (addr_is4(&prefix.addr) ? VIP_BITS4_MIN : VIP_BITS6_MIN))
+		wrong = "is too wide a prefix";
+	else
+		wrong = refuse_hosts(&prefix);
+	if (at && !wrong)
+		*(struct prefix *)at = prefix;
+	return wrong;
 }
 
 static const char *parse_prefix(const struct conf_key *key, const char *text, void *at)
@@ -311,36 +272,59 @@ static const char *parse_prefix(const struct conf_key *key, const char *text, vo
 	if (key->type == CONF_TYPE_PREFIX6 && addr_is4(&prefix.addr))
 		return "is not IPv6";
 	if (key->type != CONF_TYPE_PREFIX)
-		wrong = refuse_source(&prefix);
+		wrong = refuse_hosts(&prefix);
 	if (at && !wrong)
 		*(struct prefix *)at = prefix;
 	return wrong;
 }
 
-static const char *parse_listen(const char *text, void *at)
+/* "tcp/80", "tcp/8000-8099", "tcp/any": what comes after the slash. */
+static const char *parse_ports(const char *text, struct conf_listen *listen)
 {
-	struct conf_listen listen = {0};
-	const struct conf_key range = {.type = CONF_TYPE_NUMBER,
-				       .min = 1,
-				       .max = UINT16_MAX,
-				       .width = sizeof(listen.first)};
+	static const struct conf_key port = {.type = CONF_TYPE_NUMBER,
+					     .min = 1,
+					     .max = UINT16_MAX,
+					     .width = sizeof(listen->first)};
+	char first[8];
+	size_t length = strcspn(text, "-");
 	const char *wrong;
 
-	if (strncmp(text, "tcp/", 4) == 0)
-		listen.proto = IPPROTO_TCP;
-	else if (strncmp(text, "udp/", 4) == 0)
-		listen.proto = IPPROTO_UDP;
-	else
-		return strcmp(text, "any") == 0 ? "does not work yet"
-						: "is not a protocol and port";
-	text += 4;
-	if (isdigit((unsigned char)*text) && text[strspn(text, "0123456789")] == '-')
-		return "is a range of ports, which does not work yet";
-	wrong = parse_number(&range, text, &listen.first);
+	if (strcmp(text, "any") == 0) {
+		listen->last = UINT16_MAX;
+		return NULL;
+	}
+	if (!isdigit((unsigned char)*text) ||
+	    (text[length] == '-' && !isdigit((unsigned char)text[length + 1])))
+		return "is not a protocol and port";
+	snprintf(first, sizeof(first), "%.*s", (int)length, text);
+	wrong = length < sizeof(first) ? parse_number(&port, first, &listen->first)
+				       : "is too large";
+	listen->last = listen->first;
+	if (!wrong && text[length])
+		wrong = parse_number(&port, text + length + 1, &listen->last);
 	if (wrong)
 		return strcmp(wrong, "is not a whole number") == 0 ? "is not a protocol and port"
 								   : "has a port out of range";
-	listen.last = listen.first;
+	return listen->last < listen->first ? "is a range that ends before it begins" : NULL;
+}
+
+static const char *parse_listen(const struct conf_key *key, const char *text, void *at)
+{
+	struct conf_listen listen = {0};
+	const char *wrong;
+
+	if (strcmp(text, "any") == 0) {
+		listen = (struct conf_listen){CONF_PROTO_ANY, 0, UINT16_MAX};
+	} else if (strncmp(text, "tcp/", 4) == 0 || strncmp(text, "udp/", 4) == 0) {
+		listen.proto = *text == 't' ? IPPROTO_TCP : IPPROTO_UDP;
+		wrong = parse_ports(text + 4, &listen);
+		if (wrong)
+			return wrong;
+	} else {
+		return "is not a protocol and port";
+	}
+	if (key->type == CONF_TYPE_LISTEN_ONE && listen.first != listen.last)
+		return "is more than one port";
 	if (at)
 		*(struct conf_listen *)at = listen;
 	return NULL;
@@ -359,213 +343,15 @@ const char *value_parse(const struct conf_key *key, const char *text, struct are
 	case CONF_TYPE_COUNT:
 	case CONF_TYPE_MTU:
 	case CONF_TYPE_DURATION: return parse_number(key, text, at);
-	case CONF_TYPE_ADDRESS:
-	case CONF_TYPE_VIP: return parse_address(key, text, at);
+	case CONF_TYPE_ADDRESS: return parse_address(text, at);
+	case CONF_TYPE_VIP: return parse_vip(text, at);
 	case CONF_TYPE_PREFIX:
 	case CONF_TYPE_PREFIX4:
 	case CONF_TYPE_PREFIX6: return parse_prefix(key, text, at);
-	case CONF_TYPE_LISTEN: return parse_listen(text, at);
+	case CONF_TYPE_LISTEN:
+	case CONF_TYPE_LISTEN_ONE: return parse_listen(key, text, at);
 	case CONF_TYPE_TABLE_SIZE: return parse_table_size(key, text, at);
 	case CONF_TYPE_MAP: break;
 	}
 	return "is not a mapping";
-}
-
-/* --- printing --- */
-
-/* A double-quoted scalar of ASCII: nothing in it can be taken for anything else, or folded. */
-static void format_text(const char *value, char *text)
-{
-	const unsigned char *at = (const unsigned char *)value;
-
-	*text++ = '"';
-	while (*at) {
-		uint32_t code = *at++;
-
-		if (code >= 0x80) {
-			int more = code >= 0xf0 ? 3 : code >= 0xe0 ? 2 : 1;
-
-			code &= 0x3fU >> more;
-			for (; more && *at; more--)
-				code = code << 6 | (*at++ & 0x3f);
-			text += sprintf(text, code > 0xffff ? "\\U%08x" : "\\u%04x", code);
-		} else if (code < 0x20 || code == 0x7f) {
-			text += sprintf(text, "\\x%02x", code);
-		} else {
-			if (code == '"' || code == '\\')
-				*text++ = '\\';
-			*text++ = (char)code;
-		}
-	}
-	strcpy(text, "\"");
-}
-
-static bool format_choice(const struct conf_key *key, const void *at, char *text)
-{
-	const char *choice = key->works ? key->works : key->choices;
-	uint64_t place = fetch(key, at);
-
-	for (; place; place--)
-		choice = strchr(choice, '|') + 1;
-	sprintf(text, "%.*s", (int)strcspn(choice, "|"), choice);
-	return true;
-}
-
-static void format_address(const struct addr *addr, char *text)
-{
-	char plain[ADDR_TEXT_MAX];
-
-	sprintf(text, addr_is4(addr) ? "%s" : "\"%s\"", addr_format(addr, plain));
-}
-
-static bool format_prefix(const struct prefix *prefix, char *text)
-{
-	char plain[ADDR_TEXT_MAX];
-
-	if (addr_is_none(&prefix->addr) && prefix->length == 0)
-		return false;
-	sprintf(text, "\"%s\"", prefix_format(prefix, plain));
-	return true;
-}
-
-static bool format_vip(const struct prefix *vip, char *text)
-{
-	if (!prefix_is_host(vip))
-		return format_prefix(vip, text);
-	format_address(&vip->addr, text);
-	return true;
-}
-
-const char *conf_listen_format(const struct conf_listen *listen, char *text)
-{
-	snprintf(text, CONF_LISTEN_TEXT_MAX, "%s/%u", listen->proto == IPPROTO_TCP ? "tcp" : "udp",
-		 listen->first);
-	return text;
-}
-
-bool value_format(const struct conf_key *key, const void *at, char *text)
-{
-	switch (key->type) {
-	case CONF_TYPE_TEXT:
-	case CONF_TYPE_NAME:
-	case CONF_TYPE_INTERFACE: format_text(*(const char *const *)at, text); return true;
-	case CONF_TYPE_POOL:
-		format_text((*(const struct conf_pool *const *)at)->name, text);
-		return true;
-	case CONF_TYPE_CHOICE:
-	case CONF_TYPE_BOOL: return format_choice(key, at, text);
-	case CONF_TYPE_NUMBER:
-	case CONF_TYPE_COUNT:
-	case CONF_TYPE_DURATION:
-		/* Zero stands for "not given" where it is out of range. */
-		return format_number(key, fetch(key, at), text) && fetch(key, at) >= key->min;
-	case CONF_TYPE_MTU:
-	case CONF_TYPE_TABLE_SIZE: format_number(key, fetch(key, at), text); return true;
-	case CONF_TYPE_ADDRESS: format_address(at, text); return true;
-	case CONF_TYPE_VIP: return format_vip(at, text);
-	case CONF_TYPE_PREFIX:
-	case CONF_TYPE_PREFIX4:
-	case CONF_TYPE_PREFIX6: return format_prefix(at, text);
-	case CONF_TYPE_LISTEN: conf_listen_format(at, text); return true;
-	case CONF_TYPE_MAP: break;
-	}
-	return false;
-}
-
-/* --- what to say --- */
-
-static void expect_choice(const struct conf_key *key, char *text, size_t size)
-{
-	const char *working = key->works && *key->works ? key->works : key->choices;
-	size_t used = 0;
-
-	if (strchr(working, '|'))
-		used = (size_t)snprintf(text, size, "one of ");
-	for (const char *at = working; *at && used < size; at++) {
-		const char one[] = {*at, '\0'};
-
-		used += (size_t)snprintf(text + used, size - used, "%s", *at == '|' ? ", " : one);
-	}
-}
-
-/* A range as wide as its type is not worth a word. */
-static void expect_number(const struct conf_key *key, const char *what, char *text, size_t size)
-{
-	char least[32], most[32];
-
-	if (key->max == 0 || key->max == UINT32_MAX) {
-		snprintf(text, size, "%s", what);
-		return;
-	}
-	snprintf(text, size, "%s from %s to %s%s", what, format_number(key, key->min, least),
-		 format_number(key, key->max, most),
-		 key->type == CONF_TYPE_MTU ? ", or 0 for the interface's" : "");
-}
-
-static void expect_table_size(char *text, size_t size)
-{
-	size_t used = (size_t)snprintf(text, size, "auto, or one of");
-
-	for (const uint32_t *at = maglev_sizes(); *at && used < size; at++)
-		used += (size_t)snprintf(text + used, size - used, "%s %u",
-					 at == maglev_sizes() ? "" : ",", *at);
-}
-
-/* Where no words depend on the row. */
-static const char *const expected_words[] = {
-	[CONF_TYPE_MAP] = "a mapping",
-	[CONF_TYPE_TEXT] = "a text",
-	[CONF_TYPE_NAME] = "a name of 1 to 63 letters, digits, '.', '_' and '-', first a letter or "
-			   "a digit",
-	[CONF_TYPE_POOL] = "the name of a pool in this file",
-	[CONF_TYPE_INTERFACE] = "an interface's name of 1 to 15 characters",
-	[CONF_TYPE_BOOL] = "true or false",
-	[CONF_TYPE_ADDRESS] = "a unicast IPv4 or IPv6 address",
-	[CONF_TYPE_VIP] = "a unicast IPv4 or IPv6 address",
-	[CONF_TYPE_PREFIX] = "an address or a prefix, such as 100.64.1.0/24 or "
-			     "\"2001:db8:f::/64\"",
-	[CONF_TYPE_PREFIX4] = "an IPv4 prefix, such as 100.64.1.0/24",
-	[CONF_TYPE_PREFIX6] = "an IPv6 prefix, such as \"2001:db8:f::/64\"",
-	[CONF_TYPE_LISTEN] = "tcp/PORT or udp/PORT with a port from 1 to 65535",
-};
-
-const char *value_expected(const struct conf_key *key, char *text, size_t size)
-{
-	switch (key->type) {
-	case CONF_TYPE_CHOICE: expect_choice(key, text, size); break;
-	case CONF_TYPE_NUMBER:
-	case CONF_TYPE_MTU: expect_number(key, "a whole number", text, size); break;
-	case CONF_TYPE_COUNT:
-		expect_number(key, "a number such as 5000 or 125k", text, size);
-		break;
-	case CONF_TYPE_DURATION:
-		expect_number(key, "a duration such as 500ms, 2s, 5m or 2h", text, size);
-		break;
-	case CONF_TYPE_TABLE_SIZE: expect_table_size(text, size); break;
-	default:
-		snprintf(text, size, "%s",
-			 key->works && *key->works ? key->works : expected_words[key->type]);
-		if (key->type == CONF_TYPE_TEXT && key->max)
-			snprintf(text, size, "a text of %u bytes at most", (unsigned)key->max);
-	}
-	return text;
-}
-
-const char *conf_key_expected(const struct conf_key *key, char *text, size_t size)
-{
-	char element[EXPECTED_MAX];
-
-	if (!key->list)
-		return value_expected(key, text, size);
-	if (key->works && *key->works) {
-		snprintf(text, size, "%s", key->fallback);
-		return text;
-	}
-	value_expected(key, element, sizeof(element));
-	if (key->max)
-		snprintf(text, size, "a list of %u to %u, each %s", (unsigned)key->min,
-			 (unsigned)key->max, element);
-	else
-		snprintf(text, size, "a list, each %s", element);
-	return text;
 }

@@ -99,10 +99,11 @@ static void test_right(void **state)
 }
 
 /* lo has 65536 bytes in every namespace; `nowhere0` is on no host. */
-#define SIZED(interface, more, vips, backends)                                  \
-	"node: {interfaces: [" interface "]" more "}\n"                         \
-	"pools: [{name: web, check: {type: none}, backends: [" backends "]}]\n" \
-	"services: [{name: shop, vips: [" vips "], listen: [tcp/80], pool: web}]\n"
+#define SIZED(interface, more, vips, backends, mode)                              \
+	"node: {interfaces: [" interface "]" more "}\n"                           \
+	"pools: [{name: web, check: {type: none}, backends: [" backends "]}]\n"   \
+	"services: [{name: shop, vips: [" vips "], listen: [tcp/80], pool: web, " \
+	"forward: " mode "}]\n"
 #define VIP4  "192.0.2.1"
 #define VIP6  "\"2001:db8::1\""
 #define BACK4 "{name: b1, address: 10.0.1.1}"
@@ -113,32 +114,35 @@ static void test_sizes(void **state)
 	static const struct {
 		const char *text, *line;
 	} cases[] = {
-		{SIZED("nowhere0", "", VIP4, BACK4),
-		 "1500 bytes (assumed) less 20 for the tunnel leave 1480 for a packet; MSS 1440 by "
-		 "IPv4\n"},
-		{SIZED("nowhere0", ", path_mtu: 1600", VIP4 ", " VIP6, BACK4),
-		 "1600 bytes (path_mtu) less 20 for the tunnel leave 1580 for a packet; MSS 1540 "
-		 "by "
-		 "IPv4, 1520 by IPv6\n"},
-		{SIZED("nowhere0, lo", ", path_mtu: 1500", VIP6, BACK6),
-		 "1500 bytes (path_mtu) less 40 for the tunnel leave 1460 for a packet; MSS 1400 "
-		 "by "
-		 "IPv6\n"},
-		/* The larger of the overheads counts. */
-		{SIZED("nowhere0", "", VIP4, BACK4 ", " BACK6),
-		 "1500 bytes (assumed) less 40 for the tunnel leave 1460 for a packet; MSS 1420 by "
-		 "IPv4\n"},
-		{SIZED("lo", "", VIP4, BACK4), "65536 bytes (lo) less 20"},
-		{SIZED("nowhere0", ", path_mtu: 1300", VIP6, BACK4), "MSS 1220 by IPv6\n"},
-		{SIZED("nowhere0", ", path_mtu: 1299", VIP6, BACK4),
-		 "MSS 1219 by IPv6; IPv6 wants 1280, so what is between is dropped\n"},
+		{SIZED("nowhere0", "", VIP4, BACK4, "ipip"),
+		 "shop, IPv4 to IPv4: 1500 bytes (assumed) less 20 for ipip leave 1480 for a "
+		 "packet, MSS 1440\n"},
+		{SIZED("nowhere0", ", path_mtu: 1600", VIP4 ", " VIP6, BACK4, "ipip"),
+		 "shop, IPv4 to IPv4: 1600 bytes (path_mtu) less 20 for ipip leave 1580 for a "
+		 "packet, MSS 1540\n"
+		 "  sizes of shop, IPv6 to IPv4: 1600 bytes (path_mtu) less 20 for ipip leave 1580 "
+		 "for a packet, MSS 1520\n"},
+		{SIZED("nowhere0, lo", ", path_mtu: 1500", VIP6, BACK6, "ipip"),
+		 "shop, IPv6 to IPv6: 1500 bytes (path_mtu) less 40 for ipip leave 1460 for a "
+		 "packet, MSS 1400\n"},
+		{SIZED("nowhere0", "", VIP4, BACK4 ", " BACK6, "gue"),
+		 "shop, IPv4 to IPv4: 1500 bytes (assumed) less 28 for gue leave 1472 for a "
+		 "packet, MSS 1432\n"
+		 "  sizes of shop, IPv4 to IPv6: 1500 bytes (assumed) less 48 for gue leave 1452 "
+		 "for a packet, MSS 1412\n"},
+		{SIZED("nowhere0", "", "192.0.2.0/24", BACK4, "l2dsr"),
+		 "less 0 for l2dsr leave 1500 for a packet, MSS 1460\n"},
+		{SIZED("lo", "", VIP4, BACK4, "gre"), "65536 bytes (lo) less 24"},
+		{SIZED("nowhere0", ", path_mtu: 1300", VIP6, BACK4, "ipip"), "MSS 1220\n"},
+		{SIZED("nowhere0", ", path_mtu: 1299", VIP6, BACK4, "ipip"),
+		 "MSS 1219; IPv6 wants 1280, so what is between is dropped\n"},
 	};
-	json_t *value, *sizes;
+	json_t *value, *sizes, *way;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_int_equal(CHECK(cases[i].text, "-"), EXIT_OK);
-		assert_says(out, "\n  sizes of shop: ");
+		assert_says(out, "\n  sizes of shop, IPv");
 		assert_says(out, cases[i].line);
 	}
 	assert_int_equal(CHECK(cases[2].text, "-", "--json"), EXIT_OK);
@@ -146,10 +150,48 @@ static void test_sizes(void **state)
 	sizes = json_object_get(json_array_get(json_object_get(value, "services"), 0), "sizes");
 	assert_string_equal(json_string_value(json_object_get(sizes, "mtu_from")), "path_mtu");
 	assert_int_equal(json_integer_value(json_object_get(sizes, "mtu")), 1500);
-	assert_int_equal(json_integer_value(json_object_get(sizes, "overhead")), 40);
-	assert_int_equal(json_integer_value(json_object_get(sizes, "inner")), 1460);
-	assert_null(json_object_get(sizes, "mss4"));
-	assert_int_equal(json_integer_value(json_object_get(sizes, "mss6")), 1400);
+	assert_int_equal(json_integer_value(json_object_get(sizes, "tags")), 0);
+	assert_int_equal(json_array_size(json_object_get(sizes, "ways")), 1);
+	way = json_array_get(json_object_get(sizes, "ways"), 0);
+	assert_string_equal(json_string_value(json_object_get(way, "vip")), "ipv6");
+	assert_string_equal(json_string_value(json_object_get(way, "backend")), "ipv6");
+	assert_int_equal(json_integer_value(json_object_get(way, "overhead")), 40);
+	assert_int_equal(json_integer_value(json_object_get(way, "inner")), 1460);
+	assert_int_equal(json_integer_value(json_object_get(way, "mss")), 1400);
+	json_decref(value);
+}
+
+/* What is not as by default is said of a service, and what follows from it is noted. */
+static void test_settings(void **state)
+{
+	static const char text[] =
+		"node: {interfaces: [nowhere0], decap: true, balancers: [10.9.0.0/16]}\n"
+		"pools: [{name: web, check: {type: none}, backends: [" BACK4 "]}]\n"
+		"services:\n"
+		"- {name: a, vips: [" VIP6 "], listen: [any], pool: web, policy: flow-label,\n"
+		"   rate_limit: 5k, allow: [\"2001:db8::/32\"], deny: [\"2001:db8:1::/48\"]}\n"
+		"- {name: b, vips: [" VIP4 "], listen: [udp/443], pool: web, policy: quic-cid,\n"
+		"   tracking: none}\n";
+	json_t *value, *service;
+
+	(void)state;
+	assert_int_equal(CHECK(text, "-"), EXIT_OK);
+	assert_says(out, ", tunnels from 1 balancer taken off\n");
+	assert_says(out, "tracking always, policy flow-label, 5000 packets a core and second, "
+			 "1 prefix allowed, 1 denied, listens on any of 2001:db8::1\n");
+	assert_says(out,
+		    "\nnote: -:4:3: with policy flow-label ICMP errors find the backend of a "
+		    "flow of service \"a\" by the flow's entry alone, on the node that has it\n"
+		    "note: -:6:3: with policy quic-cid");
+	assert_says(out, "and with tracking: none there is none\nwarning: -:2:53: service \"b\"");
+	assert_int_equal(CHECK(text, "-", "--json"), EXIT_OK);
+	value = parsed();
+	assert_int_equal(json_array_size(json_object_get(value, "notes")), 2);
+	service = json_array_get(json_object_get(value, "services"), 0);
+	assert_string_equal(json_string_value(json_object_get(service, "policy")), "flow-label");
+	assert_int_equal(json_integer_value(json_object_get(service, "rate_limit")), 5000);
+	assert_int_equal(json_integer_value(json_object_get(service, "allow")), 1);
+	assert_int_equal(json_integer_value(json_object_get(service, "deny")), 1);
 	json_decref(value);
 }
 
@@ -159,7 +201,7 @@ static void test_wrong(void **state)
 	assert_int_equal(CHECK(BAD, "-"), EXIT_NO);
 	assert_string_equal(out, "");
 	assert_says(err, "-:1:39: admin does not work yet");
-	assert_says(err, "\n-:2:53: listen \"tcp/0\" has a port out of range, expected tcp/PORT");
+	assert_says(err, "\n-:2:53: listen \"tcp/0\" has a port out of range, expected PROTO/PORT");
 	assert_says(err, "\n-:2:67: pool \"web\" is not in this file");
 	assert_int_equal(CHECK("", "/nowhere/file"), EXIT_NO);
 	assert_says(err, "weir check: cannot open /nowhere/file: No such file");
@@ -263,10 +305,10 @@ static void test_command_line(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_right),        cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_wrong),        cmocka_unit_test(test_agent),
-		cmocka_unit_test(test_json),         cmocka_unit_test(test_schema_and_keys),
-		cmocka_unit_test(test_command_line),
+		cmocka_unit_test(test_right),           cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_settings),        cmocka_unit_test(test_wrong),
+		cmocka_unit_test(test_agent),           cmocka_unit_test(test_json),
+		cmocka_unit_test(test_schema_and_keys), cmocka_unit_test(test_command_line),
 	};
 
 	return cmocka_run_group_tests_name("check", tests, NULL, NULL);

@@ -97,7 +97,7 @@ static void test_limits(void **state)
 	assert_refused(large(1, 1, CONF_VIPS_MAX + 1, 1), 7, "has 4097 elements");
 	assert_refused(large(1, 1, 1, CONF_VIP_LISTENS_MAX + 1), 7, "has 15 elements");
 	assert_refused(large(1, 200, 21, 1), 0, "there are more than 4096 VIPs");
-	assert_refused(large(1, 200, 300, 14), 20, "pairs of VIP and listen");
+	assert_refused(large(1, 200, 300, 14), 24, "pairs of VIP and listen");
 }
 
 static void test_listens_of_a_vip(void **state)

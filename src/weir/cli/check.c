@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "conf/conf.h"
-#include "conf/schema.h"
+#include "conf/keys/schema.h"
 #include "decap/abi_agent.h"
 #include "dp/abi.h"
-#include "hash/maglev.h"
+#include "weir/cli/schema.h"
 #include "weir/cli/show.h"
 #include "weir/cli/sizes.h"
 #include "weir/command.h"
@@ -19,6 +19,10 @@
 
 /* What the configuration allows, the tables hold. */
 _Static_assert(CONF_VIPS_MAX == (int)ABI_VIPS_USED, "VIPs");
+_Static_assert(CONF_VIP_RANGES_MAX == (int)ABI_VIP_RANGES, "VIPs that are prefixes");
+_Static_assert(2 * CONF_ACCESS_MAX + CONF_VIP_RANGES_MAX + CONF_BALANCERS_MAX <= (int)ABI_PREFIXES,
+	       "prefixes, those of access lists twice while they change");
+_Static_assert(CONF_BACKENDS_MAX <= (int)ABI_SERVERS_USED, "server ids");
 _Static_assert(CONF_VIP_LISTENS_MAX == (int)ABI_VIP_LISTENS, "listens of a VIP");
 _Static_assert(CONF_SERVICES_MAX == (int)ABI_SERVICES - 1, "services, less the one for none");
 _Static_assert(CONF_BACKENDS_MAX == (int)ABI_BACKENDS - 1, "backends, less the one for none");
@@ -26,9 +30,16 @@ _Static_assert(CONF_SLOTS_MAX == (int)ABI_SLOTS, "slots");
 _Static_assert(CONF_FLOWS_MIN == (int)ABI_FLOWS_MIN, "flows at least");
 _Static_assert(CONF_FLOWS_MAX == (int)ABI_FLOWS_MAX, "flows at most");
 _Static_assert(CONF_VIPS_MAX == (int)AGENT_VIPS, "VIPs of an agent");
+_Static_assert((int)CONF_POLICY_QUIC_CID == (int)ABI_POLICY_QUIC_CID, "policies by number");
+_Static_assert((int)CONF_CID_KATRAN == (int)ABI_CID_KATRAN, "connection ids by number");
 _Static_assert(CONF_BALANCERS_MAX == (int)AGENT_BALANCERS, "balancers of an agent");
 
 enum { NAMES_SHOWN = 8 };
+
+/* What is said of a right file. */
+struct remarks {
+	struct err_list warnings, notes;
+};
 
 struct options {
 	const char *path;
@@ -72,14 +83,37 @@ static void print_pool(const struct conf_pool *pool)
 	putchar('\n');
 }
 
+/* What is not as by default. */
+static void print_settings(const struct conf_service *service)
+{
+	if (service->policy == CONF_POLICY_SOURCE_PREFIX)
+		printf(", policy source-prefix (/%u, IPv6 /%u)", service->source_prefix4,
+		       service->source_prefix6);
+	else if (service->policy == CONF_POLICY_QUIC_CID)
+		printf(", policy quic-cid (%s)",
+		       service->quic.cid == CONF_CID_KATRAN ? "katran" : "quic-lb");
+	else if (service->policy != CONF_POLICY_5TUPLE)
+		printf(", policy %s", conf_policy_name(service->policy));
+	if (service->tcp_server_id)
+		printf(", TCP server ids");
+	if (service->rate_limit)
+		printf(", %u packets a core and second", service->rate_limit);
+	if (service->allow_count)
+		printf(", %zu prefix%s allowed", service->allow_count,
+		       service->allow_count == 1 ? "" : "es");
+	if (service->deny_count)
+		printf(", %zu denied", service->deny_count);
+}
+
 static void print_service(const struct conf_node *node, const struct conf_service *service)
 {
 	struct sizes sizes = sizes_of(node, service);
 	char listen[CONF_LISTEN_TEXT_MAX];
 
-	printf("service %s: to pool %s by %s, tracking %s, listens on", service->name,
-	       service->pool->name, conf_forward_name(service->forward),
-	       show_tracking(service->tracking));
+	printf("service %s: to pool %s by %s, tracking %s", service->name, service->pool->name,
+	       conf_forward_name(service->forward), show_tracking(service->tracking));
+	print_settings(service);
+	printf(", listens on");
 	for (size_t i = 0; i < service->listen_count; i++)
 		printf(" %s", conf_listen_format(&service->listens[i], listen));
 	printf(" of");
@@ -100,23 +134,34 @@ static void print_interfaces(const char *const *interfaces, size_t count)
 		printf("%s%s", i ? ", " : "", interfaces[i]);
 }
 
-static void print_conf(const struct conf *conf, const char *path, const struct err_list *warnings)
+static void print_places(const char *kind, const char *path, const struct err_list *list)
 {
+	for (size_t i = 0; i < list->count; i++)
+		printf("%s: %s:%d:%d: %s\n", kind, path, list->errors[i].line,
+		       list->errors[i].column, list->errors[i].text);
+}
+
+static void print_conf(const struct conf *conf, const char *path, const struct remarks *remarks)
+{
+	size_t warnings = remarks->warnings.count + remarks->warnings.dropped;
+
 	printf("node %s: ", conf->node.name);
 	print_interfaces(conf->node.interfaces, conf->node.interface_count);
-	printf("; xdp %s, %u flows\n", link_xdp_name(daemon_xdp(conf->node.xdp)),
+	printf("; xdp %s, %u flows", link_xdp_name(daemon_xdp(conf->node.xdp)),
 	       conf->node.flows.entries);
+	if (conf->node.decap)
+		printf(", tunnels from %zu balancer%s taken off", conf->node.balancer_count,
+		       conf->node.balancer_count == 1 ? "" : "s");
+	putchar('\n');
 	for (size_t i = 0; i < conf->pool_count; i++)
 		print_pool(&conf->pools[i]);
 	for (size_t i = 0; i < conf->service_count; i++)
 		print_service(&conf->node, &conf->services[i]);
-	for (size_t i = 0; i < warnings->count; i++)
-		printf("warning: %s:%d:%d: %s\n", path, warnings->errors[i].line,
-		       warnings->errors[i].column, warnings->errors[i].text);
+	print_places("note", path, &remarks->notes);
+	print_places("warning", path, &remarks->warnings);
 	printf("%s is right: %zu pool%s, %zu service%s, %zu warning%s\n", path, conf->pool_count,
 	       conf->pool_count == 1 ? "" : "s", conf->service_count,
-	       conf->service_count == 1 ? "" : "s", warnings->count + warnings->dropped,
-	       warnings->count + warnings->dropped == 1 ? "" : "s");
+	       conf->service_count == 1 ? "" : "s", warnings, warnings == 1 ? "" : "s");
 }
 
 static void print_agent(const struct conf_agent *agent, const char *path)
@@ -132,6 +177,17 @@ static void print_agent(const struct conf_agent *agent, const char *path)
 	}
 	if (agent->balancer_count > NAMES_SHOWN)
 		printf(", and %zu more", agent->balancer_count - NAMES_SHOWN);
+	if (agent->ipopt)
+		printf(", and packets with ipopt's option");
+	for (size_t i = 0; i < agent->port_count && i < NAMES_SHOWN; i++) {
+		const struct conf_port *port = &agent->ports[i];
+		char text[ADDR_TEXT_MAX], listen[CONF_LISTEN_TEXT_MAX];
+
+		printf("%s %s %s to %u", i ? "," : "; ports:", addr_format(&port->vip, text),
+		       conf_listen_format(&port->listen, listen), port->to);
+	}
+	if (agent->port_count > NAMES_SHOWN)
+		printf(", and %zu more", agent->port_count - NAMES_SHOWN);
 	printf("\n%s is right\n", path);
 }
 
@@ -175,13 +231,17 @@ static json_t *service_json(const struct conf_node *node, const struct conf_serv
 {
 	struct sizes sizes = sizes_of(node, service);
 
-	return json_pack("{s:s, s:o, s:o, s:s, s:s, s:o}", "name", service->name, "vips",
-			 show_vips(service->vips, service->vip_count), "listen",
-			 show_listens(service), "pool", service->pool->name, "forward",
-			 conf_forward_name(service->forward), "sizes", sizes_json(&sizes));
+	json_t *object = json_pack("{s:s, s:o, s:o, s:s, s:s, s:o}", "name", service->name, "vips",
+				   show_vips(service->vips, service->vip_count), "listen",
+				   show_listens(service), "pool", service->pool->name, "forward",
+				   conf_forward_name(service->forward), "sizes",
+				   sizes_json(&sizes));
+
+	show_settings(object, service);
+	return object;
 }
 
-static json_t *conf_json(const struct conf *conf, const struct err_list *warnings)
+static json_t *conf_json(const struct conf *conf, const struct remarks *remarks)
 {
 	json_t *pools = json_array(), *services = json_array();
 
@@ -189,19 +249,21 @@ static json_t *conf_json(const struct conf *conf, const struct err_list *warning
 		json_array_append_new(pools, pool_json(&conf->pools[i]));
 	for (size_t i = 0; i < conf->service_count; i++)
 		json_array_append_new(services, service_json(&conf->node, &conf->services[i]));
-	return json_pack("{s:b, s:[], s:i, s:{s:s, s:o, s:s}, s:o, s:o, s:o}", "ok", 1, "errors",
-			 "dropped", 0, "node", "name", conf->node.name, "interfaces",
+	return json_pack("{s:b, s:[], s:i, s:{s:s, s:o, s:s}, s:o, s:o, s:o, s:o}", "ok", 1,
+			 "errors", "dropped", 0, "node", "name", conf->node.name, "interfaces",
 			 show_strings(conf->node.interfaces, conf->node.interface_count), "xdp",
 			 link_xdp_name(daemon_xdp(conf->node.xdp)), "pools", pools, "services",
-			 services, "warnings", places_json(warnings));
+			 services, "warnings", places_json(&remarks->warnings), "notes",
+			 places_json(&remarks->notes));
 }
 
 static json_t *agent_json(const struct conf_agent *agent)
 {
-	return json_pack("{s:b, s:[], s:i, s:{s:s, s:o, s:o}, s:[]}", "ok", 1, "errors", "dropped",
-			 0, "agent", "name", agent->name, "interfaces",
+	return json_pack("{s:b, s:[], s:i, s:{s:s, s:o, s:o, s:b, s:o}, s:[]}", "ok", 1, "errors",
+			 "dropped", 0, "agent", "name", agent->name, "interfaces",
 			 show_strings(agent->interfaces, agent->interface_count), "vips",
-			 show_vips(agent->vips, agent->vip_count), "warnings");
+			 show_vips(agent->vips, agent->vip_count), "ipopt", agent->ipopt, "ports",
+			 show_ports(agent->ports, agent->port_count), "warnings");
 }
 
 static int put_json(json_t *value)
@@ -215,131 +277,12 @@ static int put_json(json_t *value)
 	return EXIT_OK;
 }
 
-/* --- the JSON schema --- */
-
-static json_t *choices_json(const char *choices)
-{
-	json_t *array = json_array();
-
-	for (const char *at = choices; *at;) {
-		size_t length = strcspn(at, "|");
-
-		json_array_append_new(array, json_stringn(at, length));
-		at += length + (at[length] == '|');
-	}
-	return array;
-}
-
-static json_t *table_sizes_json(void)
-{
-	json_t *array = json_pack("[s]", "auto");
-
-	for (const uint32_t *at = maglev_sizes(); *at; at++)
-		json_array_append_new(array, json_integer(*at));
-	return json_pack("{s:o}", "enum", array);
-}
-
-static json_t *integer_json(uint64_t min, uint64_t max)
-{
-	return json_pack("{s:s, s:I, s:I}", "type", "integer", "minimum", (json_int_t)min,
-			 "maximum", (json_int_t)max);
-}
-
-/* A value, or an element of a list. Names may look like numbers to a reader of YAML. */
-static json_t *value_schema(const struct conf_key *key)
-{
-	switch (key->type) {
-	case CONF_TYPE_CHOICE:
-		return json_pack("{s:o}", "enum",
-				 choices_json(key->works ? key->works : key->choices));
-	case CONF_TYPE_BOOL: return json_pack("{s:b}", "const", 0);
-	case CONF_TYPE_NUMBER: return integer_json(key->min, key->max);
-	case CONF_TYPE_MTU:
-		return json_pack("{s:[{s:i}, o]}", "anyOf", "const", 0,
-				 integer_json(key->min, key->max));
-	case CONF_TYPE_COUNT:
-		return json_pack("{s:[o, {s:s, s:s}]}", "anyOf", integer_json(key->min, key->max),
-				 "type", "string", "pattern", "^[0-9]+(k|M|G|Ki|Mi|Gi)?$");
-	case CONF_TYPE_DURATION:
-		return json_pack("{s:s, s:s}", "type", "string", "pattern", "^[0-9]+(ms|s|m|h)$");
-	case CONF_TYPE_LISTEN:
-		return json_pack("{s:s, s:s}", "type", "string", "pattern",
-				 "^(tcp|udp)/[1-9][0-9]{0,4}$");
-	case CONF_TYPE_TABLE_SIZE: return table_sizes_json();
-	case CONF_TYPE_NAME:
-	case CONF_TYPE_POOL:
-		return json_pack("{s:[s, s], s:s}", "type", "string", "number", "pattern",
-				 "^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$");
-	case CONF_TYPE_TEXT: return json_pack("{s:[s, s]}", "type", "string", "number");
-	default: return json_pack("{s:s}", "type", "string");
-	}
-}
-
-static json_t *map_schema(const struct conf_key *parent, enum conf_file file);
-
-static json_t *list_schema(const struct conf_key *key)
-{
-	json_t *items, *list;
-
-	if (key->works && strcmp(key->works, "[]") == 0)
-		return json_pack("{s:s, s:i}", "type", "array", "maxItems", 0);
-	if (key->works)
-		items = json_pack("{s:o}", "enum", choices_json(key->works));
-	else if (key->type == CONF_TYPE_MAP)
-		items = map_schema(key, key->file);
-	else
-		items = value_schema(key);
-	list = json_pack("{s:s, s:o, s:I}", "type", "array", "items", items, "minItems",
-			 (json_int_t)key->min);
-	if (key->max)
-		json_object_set_new(list, "maxItems", json_integer((json_int_t)key->max));
-	return list;
-}
-
-static json_t *key_schema(const struct conf_key *key)
-{
-	json_t *schema = key->list                    ? list_schema(key)
-			 : key->type == CONF_TYPE_MAP ? map_schema(key, key->file)
-						      : value_schema(key);
-
-	json_object_set_new(schema, "description", json_string(key->help));
-	if (key->fallback && !key->list && key->type != CONF_TYPE_BOOL)
-		json_object_set_new(schema, "default",
-				    key->type == CONF_TYPE_NUMBER || key->type == CONF_TYPE_MTU
-					    ? json_integer(atoll(key->fallback))
-					    : json_string(key->fallback));
-	return schema;
-}
-
-static json_t *map_schema(const struct conf_key *parent, enum conf_file file)
-{
-	json_t *properties = json_object(), *required = json_array();
-	size_t count;
-	const struct conf_key *keys = conf_keys(&count);
-
-	for (size_t i = 0; i < count; i++) {
-		const char *name = conf_key_name(&keys[i]);
-
-		if (!conf_key_is_in(&keys[i], parent, file) || !conf_key_works(&keys[i]))
-			continue;
-		json_object_set_new(properties, name, key_schema(&keys[i]));
-		if (keys[i].required)
-			json_array_append_new(required, json_string(name));
-	}
-	return json_pack("{s:s, s:o, s:o, s:b}", "type", "object", "properties", properties,
-			 "required", required, "additionalProperties", 0);
-}
+/* --- the command --- */
 
 static int print_schema(enum conf_file file)
 {
-	json_t *schema = map_schema(NULL, file);
-
-	json_object_set_new(schema, "$schema",
-			    json_string("https://json-schema.org/draft/2020-12/schema"));
-	return put_json(schema);
+	return put_json(schema_json(file));
 }
-
-/* --- the command --- */
 
 static int print_keys(bool mdoc)
 {
@@ -366,18 +309,20 @@ static int report_errors(const struct options *options, const struct err_list *e
 static int check_conf(const struct options *options, const char *text, size_t length,
 		      struct err_list *errors)
 {
-	struct err_list warnings = {0};
+	struct remarks remarks = {0};
 	struct conf *conf;
 	int status = EXIT_OK;
 
 	if (conf_parse(text, length, &conf, errors))
 		return report_errors(options, errors);
-	conf_warnings(conf, &warnings);
+	conf_warnings(conf, &remarks.warnings);
+	conf_notes(conf, &remarks.notes);
 	if (options->json)
-		status = put_json(conf_json(conf, &warnings));
+		status = put_json(conf_json(conf, &remarks));
 	else
-		print_conf(conf, options->path, &warnings);
-	err_list_fini(&warnings);
+		print_conf(conf, options->path, &remarks);
+	err_list_fini(&remarks.warnings);
+	err_list_fini(&remarks.notes);
 	conf_free(conf);
 	return status;
 }

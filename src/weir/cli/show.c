@@ -106,6 +106,30 @@ json_t *show_listens(const struct conf_service *service)
 	return list;
 }
 
+void show_settings(json_t *object, const struct conf_service *service)
+{
+	json_object_set_new(object, "tracking", json_string(show_tracking(service->tracking)));
+	json_object_set_new(object, "policy", json_string(conf_policy_name(service->policy)));
+	json_object_set_new(object, "rate_limit", json_integer(service->rate_limit));
+	json_object_set_new(object, "allow", json_integer((json_int_t)service->allow_count));
+	json_object_set_new(object, "deny", json_integer((json_int_t)service->deny_count));
+}
+
+json_t *show_ports(const struct conf_port *ports, size_t count)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < count; i++) {
+		char vip[ADDR_TEXT_MAX], listen[CONF_LISTEN_TEXT_MAX];
+
+		json_array_append_new(list, json_pack("{s:s, s:s, s:i}", "vip",
+						      addr_format(&ports[i].vip, vip), "listen",
+						      conf_listen_format(&ports[i].listen, listen),
+						      "to", (int)ports[i].to));
+	}
+	return list;
+}
+
 json_t *show_count(struct abi_count count)
 {
 	return json_pack("{s:I, s:I}", "packets", (json_int_t)count.packets, "bytes",

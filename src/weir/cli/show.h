@@ -30,6 +30,10 @@ json_t *show_prefixes(const struct prefix *prefixes, size_t count);
 json_t *show_vips(const struct prefix *vips, size_t count);
 /* ["tcp/80", ...] */
 json_t *show_listens(const struct conf_service *service);
+/* Adds to an object what the file says of the service beside its VIPs and pool. */
+void show_settings(json_t *object, const struct conf_service *service);
+/* [{"vip": ..., "listen": "tcp/443", "to": 8443}, ...] */
+json_t *show_ports(const struct conf_port *ports, size_t count);
 /* {"packets": ..., "bytes": ...} */
 json_t *show_count(struct abi_count count);
 /* How XDP is attached to each interface. */

@@ -1,14 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "weir/cli/sizes.h"
 
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/tcp.h>
 #include <stdio.h>
 
-#include "engine/agent_dp.h"
 #include "host/host.h"
 #include "tunnel/mode.h"
 #include "weir/node/assemble.h"
 
 enum { MTU_ASSUMED = 1500, IP6_MIN = 1280 };
+
+/*
+ * Bytes of the VLAN tags that a frame gets on its way out of the interface, where the device's MTU
+ * does not count them already.
+ */
+static uint32_t tags_of(const char *interface)
+{
+	(void)interface;
+	return 0;
+}
 
 /* The smallest of them all: which one a backend is behind is known only when routes are. */
 static void find_mtu(const struct conf_node *node, struct sizes *sizes)
@@ -16,9 +28,11 @@ static void find_mtu(const struct conf_node *node, struct sizes *sizes)
 	sizes->mtu = node->path_mtu;
 	sizes->mtu_from = "path_mtu";
 	for (size_t i = 0; i < node->interface_count; i++) {
+		uint32_t tags = tags_of(node->interfaces[i]);
 		struct err err;
 		uint32_t mtu;
 
+		sizes->tags = tags > sizes->tags ? tags : sizes->tags;
 		if (host_interface_mtu(node->interfaces[i], &mtu, &err))
 			continue;
 		if (sizes->mtu && sizes->mtu <= mtu)
@@ -32,69 +46,90 @@ static void find_mtu(const struct conf_node *node, struct sizes *sizes)
 	sizes->mtu_from = "assumed";
 }
 
-static bool has_family(const struct conf_service *service, bool ip4)
+static bool has_vip(const struct conf_service *service, bool is4)
 {
 	for (size_t i = 0; i < service->vip_count; i++) {
-		if (addr_is4(&service->vips[i].addr) == ip4)
+		if (addr_is4(&service->vips[i].addr) == is4)
 			return true;
 	}
 	return false;
 }
 
-/* The most that any backend's tunnel adds to a packet of any VIP, so that a path's size does not
- * depend on the flow. Of IPv6 no mode adds less than of IPv4. */
-static uint32_t overhead_of(const struct conf_service *service)
+static bool has_backend(const struct conf_service *service, bool is4)
 {
-	uint8_t mode = assemble_mode(service->forward);
-	bool inner4 = !has_family(service, false);
-
 	for (size_t i = 0; i < service->pool->backend_count; i++) {
-		if (!addr_is4(&service->pool->backends[i].address))
-			return tunnel_mode_overhead(mode, 0, inner4);
+		if (addr_is4(&service->pool->backends[i].address) == is4)
+			return true;
 	}
-	return tunnel_mode_overhead(mode, 1, inner4);
+	return false;
+}
+
+static void add_way(const struct conf_service *service, bool vip4, bool backend4,
+		    struct sizes *sizes)
+{
+	struct sizes_way *way = &sizes->ways[sizes->way_count];
+	uint32_t room = sizes->mtu - sizes->tags, headers = sizeof(struct tcphdr);
+
+	if (!has_vip(service, vip4) || !has_backend(service, backend4))
+		return;
+	way->vip4 = vip4;
+	way->backend4 = backend4;
+	way->overhead = tunnel_mode_overhead(assemble_mode(service->forward), backend4, vip4);
+	way->inner = room > way->overhead ? room - way->overhead : 0;
+	headers += vip4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr);
+	way->mss = way->inner > headers ? way->inner - headers : 0;
+	sizes->way_count++;
 }
 
 struct sizes sizes_of(const struct conf_node *node, const struct conf_service *service)
 {
-	struct sizes sizes = {.overhead = overhead_of(service)};
-	struct agent_limits limits;
+	struct sizes sizes = {0};
 
 	find_mtu(node, &sizes);
-	sizes.inner = sizes.mtu > sizes.overhead ? sizes.mtu - sizes.overhead : 0;
-	limits = agent_dp_limits(sizes.mtu, sizes.overhead);
-	for (size_t i = 0; i < service->vip_count; i++) {
-		if (addr_is4(&service->vips[i].addr))
-			sizes.mss4 = limits.mss4;
-		else
-			sizes.mss6 = limits.mss6;
-	}
+	for (int way = 0; way < 4; way++)
+		add_way(service, way < 2, way % 2 == 0, &sizes);
 	return sizes;
 }
 
-void sizes_print(const struct conf_service *service, const struct sizes *sizes)
+static const char *family(bool is4)
 {
-	printf("  sizes of %s: %u bytes (%s) less %u for the tunnel leave %u for a packet; MSS",
-	       service->name, sizes->mtu, sizes->mtu_from, sizes->overhead, sizes->inner);
-	if (sizes->mss4)
-		printf(" %u by IPv4", sizes->mss4);
-	if (sizes->mss6)
-		printf("%s %u by IPv6", sizes->mss4 ? "," : "", sizes->mss6);
+	return is4 ? "IPv4" : "IPv6";
+}
+
+static void print_way(const struct conf_service *service, const struct sizes *sizes,
+		      const struct sizes_way *way)
+{
+	printf("  sizes of %s, %s to %s: %u bytes (%s) less ", service->name, family(way->vip4),
+	       family(way->backend4), sizes->mtu, sizes->mtu_from);
+	if (sizes->tags)
+		printf("%u for VLAN tags and ", sizes->tags);
+	printf("%u for %s leave %u for a packet, MSS %u", way->overhead,
+	       conf_forward_name(service->forward), way->inner, way->mss);
 	/* No sender goes below IPv6's least size (RFC 8200, section 5), so nobody can be told. */
-	if (sizes->mss6 && sizes->inner < IP6_MIN)
+	if (!way->vip4 && way->inner < IP6_MIN)
 		printf("; IPv6 wants %u, so what is between is dropped", IP6_MIN);
 	putchar('\n');
 }
 
+void sizes_print(const struct conf_service *service, const struct sizes *sizes)
+{
+	for (size_t i = 0; i < sizes->way_count; i++)
+		print_way(service, sizes, &sizes->ways[i]);
+}
+
 json_t *sizes_json(const struct sizes *sizes)
 {
-	json_t *object = json_pack("{s:i, s:s, s:i, s:i}", "mtu", (int)sizes->mtu, "mtu_from",
-				   sizes->mtu_from, "overhead", (int)sizes->overhead, "inner",
-				   (int)sizes->inner);
+	json_t *ways = json_array();
 
-	if (sizes->mss4)
-		json_object_set_new(object, "mss4", json_integer(sizes->mss4));
-	if (sizes->mss6)
-		json_object_set_new(object, "mss6", json_integer(sizes->mss6));
-	return object;
+	for (size_t i = 0; i < sizes->way_count; i++) {
+		const struct sizes_way *way = &sizes->ways[i];
+
+		json_array_append_new(ways, json_pack("{s:s, s:s, s:i, s:i, s:i}", "vip",
+						      way->vip4 ? "ipv4" : "ipv6", "backend",
+						      way->backend4 ? "ipv4" : "ipv6", "overhead",
+						      (int)way->overhead, "inner", (int)way->inner,
+						      "mss", (int)way->mss));
+	}
+	return json_pack("{s:i, s:s, s:i, s:o}", "mtu", (int)sizes->mtu, "mtu_from",
+			 sizes->mtu_from, "tags", (int)sizes->tags, "ways", ways);
 }

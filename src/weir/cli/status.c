@@ -72,6 +72,22 @@ static void print_interfaces(const json_t *status)
 	}
 }
 
+/* What is not as by default. */
+static void print_settings(const json_t *service)
+{
+	const char *policy = text(service, "policy");
+
+	if (strcmp(policy, "5-tuple") != 0)
+		printf(", policy %s", policy);
+	if (number(service, "rate_limit"))
+		printf(", %" JSON_INTEGER_FORMAT " packets a core and second",
+		       number(service, "rate_limit"));
+	if (number(service, "allow"))
+		printf(", %" JSON_INTEGER_FORMAT " allowed", number(service, "allow"));
+	if (number(service, "deny"))
+		printf(", %" JSON_INTEGER_FORMAT " denied", number(service, "deny"));
+}
+
 static void print_services(const json_t *status)
 {
 	const json_t *item;
@@ -86,6 +102,7 @@ static void print_services(const json_t *status)
 		print_joined(json_object_get(item, "vips"));
 		putchar(' ');
 		print_joined(json_object_get(item, "listen"));
+		print_settings(item);
 		putchar('\n');
 	}
 }

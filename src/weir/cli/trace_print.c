@@ -181,6 +181,23 @@ static const char *forward_name(const struct trace_names *names, const struct ab
 	return modes[names->tables->services[trace->service].mode % TUNNEL_MODES];
 }
 
+struct policy_text {
+	char text[32];
+};
+
+/* How the slot was found, where it is not by the 5-tuple. */
+static struct policy_text policy_text(const struct trace_names *names,
+				      const struct abi_trace *trace)
+{
+	const struct abi_service *service = &names->tables->services[trace->service];
+	struct policy_text policy = {""};
+
+	if (service->flags & ABI_SERVICE_POLICY)
+		snprintf(policy.text, sizeof(policy.text), " by %s",
+			 conf_policy_name((enum conf_policy)service->policy));
+	return policy;
+}
+
 /* Where the slot points now is worth saying where an entry decided otherwise. */
 static void print_choice(const struct trace_names *names, const struct abi_trace *trace)
 {
@@ -193,8 +210,8 @@ static void print_choice(const struct trace_names *names, const struct abi_trace
 	if (trace->slot < size)
 		owner = backend_name(names,
 				     abi_slot_current(names->tables->slots[first + trace->slot]));
-	printf("   service %s, slot %u of %u, owner %s", service_name(names, trace->service),
-	       trace->slot, size, owner ? owner : "nobody");
+	printf("   service %s, slot %u of %u%s, owner %s", service_name(names, trace->service),
+	       trace->slot, size, policy_text(names, trace).text, owner ? owner : "nobody");
 	if (!backend)
 		return;
 	addr = dp_addr_back(&names->tables->backends[trace->backend].addr);

@@ -19,12 +19,14 @@ static json_t *report_service(const struct app *app, size_t at)
 	struct abi_count count =
 		dp_service_count(app->dp, balancer_service_record(app->balancer, at));
 
-	return json_pack("{s:s, s:o, s:o, s:s, s:s, s:s, s:I, s:I}", "name", service->name, "vips",
-			 show_vips(service->vips, service->vip_count), "listen",
-			 show_listens(service), "pool", service->pool->name, "forward",
-			 conf_forward_name(service->forward), "tracking",
-			 show_tracking(service->tracking), "packets", (json_int_t)count.packets,
-			 "bytes", (json_int_t)count.bytes);
+	json_t *object = json_pack("{s:s, s:o, s:o, s:s, s:s, s:I, s:I}", "name", service->name,
+				   "vips", show_vips(service->vips, service->vip_count), "listen",
+				   show_listens(service), "pool", service->pool->name, "forward",
+				   conf_forward_name(service->forward), "packets",
+				   (json_int_t)count.packets, "bytes", (json_int_t)count.bytes);
+
+	show_settings(object, service);
+	return object;
 }
 
 static json_t *report_check(const struct app_backend *backend)

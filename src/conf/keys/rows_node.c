@@ -1,33 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The rows themselves; a new key is a row here, a field in conf.h, and the manual made anew. */
-#include "conf/schema.h"
+/* Rows of what is a node's own, and of the pools. */
+#include "conf/keys/rows.h"
 
-#include <string.h>
+static bool takes_off(const void *conf)
+{
+	return ((const struct conf *)conf)->node.decap;
+}
 
-#include "conf/conf.h"
-
-/* Lists are bounded so that a check over all of them stays short; the sums over all services and
- * pools, which the tables hold, are checked in verify.c. */
-enum {
-	INTERFACES_MAX = 16,
-	POOLS_MAX = CONF_BACKENDS_MAX,
-	SEED_MAX = 1024,
-	MTU_MIN = 576,
-	MTU_MAX = 9216,
-	SECOND_MS = 1000,
-	HOUR_MS = 3600 * SECOND_MS,
-	DAY_MS = 24 * HOUR_MS,
-};
-
-#define SIZE_OF(type, field) sizeof(((struct type *)0)->field)
-#define AT(type, field)      .offset = offsetof(struct type, field), .width = SIZE_OF(type, field)
-#define LIST_AT(type, field, count)                                                             \
-	.list = true, .offset = offsetof(struct type, field), .width = SIZE_OF(type, field[0]), \
-	.count_offset = offsetof(struct type, count)
-#define NOT_YET .works = ""
-
-/* Choices are stored as their place in `works` (in `choices` where all work), which is the order
- * of the enum in conf.h. */
 static const struct conf_key keys[] = {
 	{.path = "node",
 	 .type = CONF_TYPE_MAP,
@@ -131,6 +110,28 @@ static const struct conf_key keys[] = {
 	 .help = "what the node itself answers a core and second at most: too big, and echo "
 		 "requests "
 		 "to VIPs; 0: nothing"},
+	{.path = "node.slow_limit",
+	 .type = CONF_TYPE_COUNT,
+	 AT(conf, node.slow_limit),
+	 .max = UINT32_MAX,
+	 .fallback = "1k",
+	 .help = "packets that the daemon itself fragments (oversize_nodf: fragment) a core and "
+		 "second at most; what is above is dropped"},
+	{.path = "node.decap",
+	 .type = CONF_TYPE_BOOL,
+	 AT(conf, node.decap),
+	 .choices = "false|true",
+	 .fallback = "false",
+	 .help = "whether tunnels of other balancers are taken off: this node then stands behind "
+		 "them"},
+	{.path = "node.balancers",
+	 .type = CONF_TYPE_PREFIX,
+	 LIST_AT(conf, node.balancers, node.balancer_count),
+	 .min = 1,
+	 .max = CONF_BALANCERS_MAX,
+	 .means = takes_off,
+	 .with = "decap: true",
+	 .help = "the outer sources that are believed; required there"},
 	{.path = "source",
 	 .type = CONF_TYPE_MAP,
 	 NOT_YET,
@@ -185,7 +186,8 @@ static const struct conf_key keys[] = {
 	 AT(conf_pool, check.port),
 	 .min = 1,
 	 .max = UINT16_MAX,
-	 .absent = "the first TCP port on which a service of this pool listens",
+	 .absent = "the backends' own, else the first TCP port on which a service of this pool "
+		   "listens",
 	 .help = "the port to probe"},
 	{.path = "pools[].check.path",
 	 .type = CONF_TYPE_TEXT,
@@ -282,7 +284,8 @@ static const struct conf_key keys[] = {
 	 .min = 1,
 	 .max = UINT16_MAX,
 	 .absent = "the VIP's",
-	 .help = "the port that it serves; ipip, gre, gue and l2dsr cannot change ports, so there "
+	 .help = "the port that it serves; geneve and ipopt can change ports, and each listen of "
+		 "such a service is one port, no two of them of one protocol; in the other modes "
 		 "it is the VIP's"},
 	{.path = "pools[].backends[].weight",
 	 .type = CONF_TYPE_NUMBER,
@@ -296,235 +299,20 @@ static const struct conf_key keys[] = {
 	 .choices = "active|drain|maint",
 	 .fallback = "active",
 	 .help = "drain: no new flows, those it has go on; maint: none at all"},
+	{.path = "pools[].backends[].server_id",
+	 .type = CONF_TYPE_NUMBER,
+	 AT(conf_backend, server_id),
+	 .min = 1,
+	 .max = UINT32_MAX,
+	 .absent = "none",
+	 .help = "what QUIC connection ids (policy: quic-cid) and TCP options (tcp_server_id) call "
+		 "it; unique in the pool"},
 	{.path = "pools[].backends[].backup",
 	 .type = CONF_TYPE_BOOL,
-	 .choices = "true|false",
+	 .choices = "false|true",
 	 .works = "false",
 	 .fallback = "false",
 	 .help = "serves only when too few others do"},
-
-	{.path = "services",
-	 .type = CONF_TYPE_MAP,
-	 LIST_AT(conf, services, service_count),
-	 .place_offset = offsetof(struct conf_service, place),
-	 .max = CONF_SERVICES_MAX,
-	 .help = "what is balanced, and to which pool"},
-	{.path = "services[].name",
-	 .type = CONF_TYPE_NAME,
-	 AT(conf_service, name),
-	 .required = true,
-	 .help = "unique among the services"},
-	{.path = "services[].vips",
-	 .type = CONF_TYPE_VIP,
-	 LIST_AT(conf_service, vips, vip_count),
-	 .required = true,
-	 .min = 1,
-	 .max = CONF_VIPS_MAX,
-	 .help = "the addresses that clients connect to"},
-	{.path = "services[].listen",
-	 .type = CONF_TYPE_LISTEN,
-	 LIST_AT(conf_service, listens, listen_count),
-	 .required = true,
-	 .min = 1,
-	 .max = CONF_VIP_LISTENS_MAX,
-	 .help = "protocols and ports; each VIP, protocol and port belongs to one service, and an "
-		 "address has 14 of them at most; port ranges and any do not work yet"},
-	{.path = "services[].pool",
-	 .type = CONF_TYPE_POOL,
-	 AT(conf_service, pool),
-	 .required = true,
-	 .help = "the name of the pool that serves it"},
-	{.path = "services[].forward",
-	 .type = CONF_TYPE_CHOICE,
-	 AT(conf_service, forward),
-	 .choices = "ipip|gre|gue|geneve|ipopt|l2dsr|nat|fullnat|hybrid|proxy",
-	 .works = "ipip|gre|gue|geneve|ipopt|l2dsr",
-	 .fallback = "ipip",
-	 .help = "how packets reach the backend, whose answers go straight to the client; ipip: in "
-		 "an IP tunnel; gre: in a GRE tunnel; gue: in UDP to port 6080 (GUE, variant 1); "
-		 "l2dsr: in no tunnel, to a backend on the same link by its MAC address"},
-	{.path = "services[].second_chance",
-	 .type = CONF_TYPE_BOOL,
-	 .choices = "true|false",
-	 .works = "false",
-	 .fallback = "false",
-	 .help = "a backend hands on what it does not know to the slot's other owner"},
-	{.path = "services[].policy",
-	 .type = CONF_TYPE_CHOICE,
-	 .choices = "source|2-tuple|3-tuple|4-tuple|5-tuple|source-prefix|flow-label|quic-cid",
-	 .works = "5-tuple",
-	 .fallback = "5-tuple",
-	 .help = "what of a packet decides its slot"},
-	{.path = "services[].tracking",
-	 .type = CONF_TYPE_CHOICE,
-	 AT(conf_service, tracking),
-	 .choices = "transition|always|none",
-	 .works = "always|none",
-	 .fallback = "always",
-	 .help = "always: each flow is remembered and stays with its backend; none: the slot alone "
-		 "decides"},
-	{.path = "services[].fragments",
-	 .type = CONF_TYPE_CHOICE,
-	 .choices = "pin|drop",
-	 NOT_YET,
-	 .absent = "fragments are passed to the host",
-	 .help = "what becomes of IP fragments"},
-	{.path = "services[].oversize_df",
-	 .type = CONF_TYPE_CHOICE,
-	 AT(conf_service, oversize_df),
-	 .choices = "icmp|drop",
-	 .fallback = "icmp",
-	 .help = "what becomes of a packet that does not fit with the tunnel's header and may not "
-		 "be fragmented; IPv6 counts as such; icmp: its sender is told what fits"},
-	{.path = "services[].oversize_nodf",
-	 .type = CONF_TYPE_CHOICE,
-	 .choices = "fragment|icmp|drop",
-	 .works = "drop",
-	 .fallback = "drop",
-	 .help = "the same for one that may be fragmented"},
-	{.path = "services[].mss_clamp",
-	 .type = CONF_TYPE_CHOICE,
-	 .choices = "auto|off",
-	 .max = UINT16_MAX,
-	 .works = "off",
-	 .fallback = "off",
-	 .help = "the largest MSS that a SYN may offer, in bytes, or auto; it would bound what the "
-		 "server sends, which passes no tunnel in ipip: the agent clamps what clients "
-		 "send"},
-	{.path = "services[].on_empty",
-	 .type = CONF_TYPE_CHOICE,
-	 .choices = "reject|drop|pass",
-	 .works = "drop",
-	 .fallback = "drop",
-	 .help = "what becomes of packets while no backend is usable"},
-	{.path = "services[].allow",
-	 .type = CONF_TYPE_PREFIX,
-	 .list = true,
-	 .max = CONF_VIPS_MAX,
-	 .works = "0.0.0.0/0|::/0",
-	 .fallback = "[0.0.0.0/0, \"::/0\"]",
-	 .help = "the sources that are served"},
-	{.path = "services[].deny",
-	 .type = CONF_TYPE_PREFIX,
-	 .list = true,
-	 .max = CONF_VIPS_MAX,
-	 .works = "[]",
-	 .fallback = "[]",
-	 .help = "sources that are not, though allowed"},
-	{.path = "services[].announce",
-	 .type = CONF_TYPE_MAP,
-	 NOT_YET,
-	 .help = "when and with what attributes BGP announces the VIPs"},
-
-	{.path = "agent",
-	 .type = CONF_TYPE_MAP,
-	 .file = CONF_FILE_AGENT,
-	 .required = true,
-	 .help = "what an agent's file holds"},
-	{.path = "agent.name",
-	 .type = CONF_TYPE_NAME,
-	 .file = CONF_FILE_AGENT,
-	 AT(conf_agent, name),
-	 .absent = "as node.name's",
-	 .help = "the agent's name, in status and logs"},
-	{.path = "agent.interfaces",
-	 .type = CONF_TYPE_INTERFACE,
-	 .file = CONF_FILE_AGENT,
-	 LIST_AT(conf_agent, interfaces, interface_count),
-	 .required = true,
-	 .min = 1,
-	 .max = INTERFACES_MAX,
-	 .help = "the interfaces where tunnels arrive"},
-	{.path = "agent.xdp",
-	 .type = CONF_TYPE_CHOICE,
-	 .file = CONF_FILE_AGENT,
-	 AT(conf_agent, xdp),
-	 .choices = "native|generic|auto",
-	 .fallback = "auto",
-	 .help = "as node.xdp"},
-	{.path = "agent.balancers",
-	 .type = CONF_TYPE_PREFIX,
-	 .file = CONF_FILE_AGENT,
-	 LIST_AT(conf_agent, balancers, balancer_count),
-	 .required = true,
-	 .min = 1,
-	 .max = CONF_BALANCERS_MAX,
-	 .help = "the outer sources that are believed: the nodes' addresses and what their "
-		 "node.tunnel says"},
-	{.path = "agent.peers",
-	 .type = CONF_TYPE_PREFIX,
-	 .file = CONF_FILE_AGENT,
-	 .list = true,
-	 .max = CONF_BALANCERS_MAX,
-	 .works = "[]",
-	 .fallback = "[]",
-	 .help = "other agents, which hand packets on"},
-	{.path = "agent.vips",
-	 .type = CONF_TYPE_VIP,
-	 .file = CONF_FILE_AGENT,
-	 LIST_AT(conf_agent, vips, vip_count),
-	 .required = true,
-	 .min = 1,
-	 .max = CONF_VIPS_MAX,
-	 .help = "the addresses that this host serves; put on the loopback, ARP and neighbour "
-		 "discovery kept silent about them"},
-	{.path = "agent.path_mtu",
-	 .type = CONF_TYPE_MTU,
-	 .file = CONF_FILE_AGENT,
-	 AT(conf_agent, path_mtu),
-	 .min = MTU_MIN,
-	 .max = MTU_MAX,
-	 .fallback = "0",
-	 .help = "the largest packet on the way from the balancers; the SYN-ACK's MSS is clamped "
-		 "to what fits with the tunnel's header"},
-	{.path = "agent.ports",
-	 .type = CONF_TYPE_MAP,
-	 .file = CONF_FILE_AGENT,
-	 .list = true,
-	 .works = "[]",
-	 .fallback = "[]",
-	 .help = "ports to change, where the forward mode can"},
 };
 
-_Static_assert(sizeof(keys) / sizeof(keys[0]) <= CONF_KEYS_MAX, "CONF_KEYS_MAX rows at most");
-
-const struct conf_key *conf_keys(size_t *ret_count)
-{
-	*ret_count = sizeof(keys) / sizeof(keys[0]);
-	return keys;
-}
-
-const char *conf_key_name(const struct conf_key *key)
-{
-	const char *dot = strrchr(key->path, '.');
-
-	return dot ? dot + 1 : key->path;
-}
-
-bool conf_key_is_in(const struct conf_key *key, const struct conf_key *parent, enum conf_file file)
-{
-	const char *rest = key->path;
-
-	if (key->file != file)
-		return false;
-	if (parent) {
-		size_t length = strlen(parent->path);
-
-		if (strncmp(rest, parent->path, length) != 0)
-			return false;
-		rest += length;
-		if (parent->list) {
-			if (strncmp(rest, "[]", 2) != 0)
-				return false;
-			rest += 2;
-		}
-		if (*rest++ != '.')
-			return false;
-	}
-	return strpbrk(rest, ".[") == NULL;
-}
-
-bool conf_key_works(const struct conf_key *key)
-{
-	return !key->works || *key->works;
-}
+const struct rows rows_node = {keys, sizeof(keys) / sizeof(keys[0])};

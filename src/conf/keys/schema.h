@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CONF_KEYS_MAX = 96 }; /* rows at most */
+enum { CONF_KEYS_MAX = 128 }; /* rows at most */
 
 enum conf_file { CONF_FILE_NODE, CONF_FILE_AGENT };
 
@@ -20,18 +20,19 @@ enum conf_type {
 	CONF_TYPE_NAME,      /* CONF_NAME_MAX letters at most */
 	CONF_TYPE_POOL,      /* the name of a pool of this file */
 	CONF_TYPE_INTERFACE, /* a network interface's name */
-	CONF_TYPE_CHOICE,    /* one of `choices`; with `max`, a number is a choice too */
-	CONF_TYPE_BOOL,      /* `choices` are true and false */
+	CONF_TYPE_CHOICE,    /* one of `choices`; with `max`, a number of the range too */
+	CONF_TYPE_BOOL,      /* `choices` are false and true */
 	CONF_TYPE_NUMBER,
 	CONF_TYPE_COUNT,    /* a number that may have a suffix k, M, G, Ki, Mi, Gi */
 	CONF_TYPE_MTU,      /* a number of the range, or 0 for the interface's */
 	CONF_TYPE_DURATION, /* milliseconds; written 500ms, 2s, 5m, 2h */
 	CONF_TYPE_ADDRESS,  /* unicast, and neither loopback nor link-local */
-	CONF_TYPE_VIP,      /* the same, or a prefix of full length */
+	CONF_TYPE_VIP,      /* the same, or a prefix of such addresses */
 	CONF_TYPE_PREFIX,
 	CONF_TYPE_PREFIX4,
 	CONF_TYPE_PREFIX6,
-	CONF_TYPE_LISTEN,     /* tcp/80 */
+	CONF_TYPE_LISTEN,     /* tcp/80, tcp/8000-8099, tcp/any, any */
+	CONF_TYPE_LISTEN_ONE, /* tcp/80 alone */
 	CONF_TYPE_TABLE_SIZE, /* auto, stored as 0, or an allowed prime */
 };
 
@@ -53,10 +54,16 @@ struct conf_key {
 	size_t offset, width; /* width 0: nowhere; of a list: an element's */
 	size_t count_offset;  /* of a list */
 	size_t place_offset;  /* of a list of mappings: the element's struct conf_place */
+
+	/* Whether it means anything in a struct where the others are known; NULL: always. Where it
+	 * does not it may not be written, and `with` says beside what it may. */
+	bool (*means)(const void *source);
+	const char *with;
 };
 
 /* All rows; a mapping's row comes before those of its keys. */
-const struct conf_key *conf_keys(size_t *ret_count);
+size_t conf_key_count(void);
+const struct conf_key *conf_key(size_t row);
 /* The key itself: the path's last part. */
 const char *conf_key_name(const struct conf_key *key);
 /* Is it directly in `parent` (NULL: in the file's outermost mapping)? */

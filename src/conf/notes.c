@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is right but can hardly be meant, what is right but should be known, and names. */
+#include <netinet/in.h>
+
+#include "conf/conf.h"
+
+const char *conf_forward_name(enum conf_forward forward)
+{
+	static const char *const names[] = {
+		[CONF_FORWARD_IPIP] = "ipip",   [CONF_FORWARD_GRE] = "gre",
+		[CONF_FORWARD_GUE] = "gue",     [CONF_FORWARD_GENEVE] = "geneve",
+		[CONF_FORWARD_IPOPT] = "ipopt", [CONF_FORWARD_L2DSR] = "l2dsr",
+	};
+
+	return names[forward];
+}
+
+const char *conf_policy_name(enum conf_policy policy)
+{
+	static const char *const names[] = {
+		[CONF_POLICY_SOURCE] = "source",
+		[CONF_POLICY_2TUPLE] = "2-tuple",
+		[CONF_POLICY_3TUPLE] = "3-tuple",
+		[CONF_POLICY_4TUPLE] = "4-tuple",
+		[CONF_POLICY_5TUPLE] = "5-tuple",
+		[CONF_POLICY_SOURCE_PREFIX] = "source-prefix",
+		[CONF_POLICY_FLOW_LABEL] = "flow-label",
+		[CONF_POLICY_QUIC_CID] = "quic-cid",
+	};
+
+	return names[policy];
+}
+
+/* --- pools --- */
+
+static bool is_used(const struct conf *conf, const struct conf_pool *pool)
+{
+	for (size_t i = 0; i < conf->service_count; i++) {
+		if (conf->services[i].pool == pool)
+			return true;
+	}
+	return false;
+}
+
+static uint64_t total_weight(const struct conf_pool *pool)
+{
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < pool->backend_count; i++)
+		total += pool->backends[i].weight;
+	return total;
+}
+
+static void warn_of_pool(const struct conf *conf, const struct conf_pool *pool,
+			 struct err_list *ret)
+{
+	enum { SLOTS_EACH = 10 }; /* below it a share is off by a tenth */
+
+	if (!is_used(conf, pool))
+		err_list_add(ret, pool->place.line, pool->place.column,
+			     "no service uses pool \"%s\"%s", pool->name,
+			     pool->check.type == CONF_CHECK_NONE
+				     ? ", and its backends are not checked"
+				     : "");
+	if (total_weight(pool) == 0)
+		err_list_add(ret, pool->place.line, pool->place.column,
+			     "every backend of pool \"%s\" has weight 0: none gets a flow",
+			     pool->name);
+	if (pool->table_size / SLOTS_EACH < pool->backend_count)
+		err_list_add(ret, pool->place.line, pool->place.column,
+			     "pool \"%s\" has fewer than %d slots a backend: shares are uneven",
+			     pool->name, SLOTS_EACH);
+}
+
+/* --- services --- */
+
+static bool listens_on(const struct conf_service *service, uint8_t proto)
+{
+	for (size_t i = 0; i < service->listen_count; i++) {
+		if (service->listens[i].proto == proto ||
+		    service->listens[i].proto == CONF_PROTO_ANY)
+			return true;
+	}
+	return false;
+}
+
+static bool any_of(const struct prefix *list, size_t count, bool is4)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (addr_is4(&list[i].addr) == is4)
+			return true;
+	}
+	return false;
+}
+
+static void warn(const struct conf_service *service, struct err_list *ret, const char *format,
+		 const char *what)
+{
+	err_list_add(ret, service->place.line, service->place.column, format, service->name, what);
+}
+
+static void warn_of_ids(const struct conf_service *service, struct err_list *ret)
+{
+	const struct conf_pool *pool = service->pool;
+	const struct conf_backend *first = NULL;
+	size_t without = 0;
+
+	for (size_t i = 0; i < pool->backend_count; i++) {
+		if (pool->backends[i].server_id)
+			continue;
+		if (!first)
+			first = &pool->backends[i];
+		without++;
+	}
+	if (first)
+		err_list_add(ret, first->place.line, first->place.column,
+			     "service \"%s\" finds backends by server_id, which %zu of pool "
+			     "\"%s\" lack, first \"%s\": nothing can name them",
+			     service->name, without, pool->name, first->name);
+}
+
+static void warn_of_service(const struct conf_service *service, struct err_list *ret)
+{
+	bool by_cid = service->policy == CONF_POLICY_QUIC_CID;
+
+	if (by_cid || service->tcp_server_id)
+		warn_of_ids(service, ret);
+	if (by_cid && !listens_on(service, IPPROTO_UDP))
+		warn(service, ret, "service \"%s\" has policy quic-cid but no listen on %s", "UDP");
+	if (service->tcp_server_id && !listens_on(service, IPPROTO_TCP))
+		warn(service, ret, "service \"%s\" has tcp_server_id but no listen on %s", "TCP");
+	if (service->policy == CONF_POLICY_FLOW_LABEL &&
+	    !any_of(service->vips, service->vip_count, false))
+		warn(service, ret, "service \"%s\" has policy flow-label but no VIP of %s", "IPv6");
+	for (int is4 = 0; service->allow_count && is4 < 2; is4++) {
+		if (any_of(service->vips, service->vip_count, is4) &&
+		    !any_of(service->allow, service->allow_count, is4))
+			warn(service, ret,
+			     "allow of service \"%s\" has nothing of %s: VIPs of it "
+			     "serve nobody",
+			     is4 ? "IPv4" : "IPv6");
+	}
+}
+
+void conf_warnings(const struct conf *conf, struct err_list *ret)
+{
+	if (conf->service_count == 0)
+		err_list_add(ret, 1, 1, "there is no service: nothing is balanced");
+	for (size_t i = 0; i < conf->pool_count; i++)
+		warn_of_pool(conf, &conf->pools[i], ret);
+	for (size_t i = 0; i < conf->service_count; i++)
+		warn_of_service(&conf->services[i], ret);
+	err_list_sort(ret);
+}
+
+/* An error quotes what the backend sent, which has neither the client's flow label nor the
+ * connection id that the client chose the server by. */
+void conf_notes(const struct conf *conf, struct err_list *ret)
+{
+	for (size_t i = 0; i < conf->service_count; i++) {
+		const struct conf_service *service = &conf->services[i];
+
+		if (service->policy != CONF_POLICY_FLOW_LABEL &&
+		    service->policy != CONF_POLICY_QUIC_CID)
+			continue;
+		err_list_add(ret, service->place.line, service->place.column,
+			     "with policy %s ICMP errors find the backend of a flow of service "
+			     "\"%s\" by the flow's entry alone%s",
+			     conf_policy_name(service->policy), service->name,
+			     service->tracking == CONF_TRACKING_ALWAYS
+				     ? ", on the node that has it"
+				     : ", and with tracking: none there is none");
+	}
+	err_list_sort(ret);
+}
