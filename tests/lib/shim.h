@@ -17,7 +17,7 @@ void shim_write(const struct frame_tunnel *tunnel, const uint8_t *ip, size_t len
 /* ipopt: bytes of the option. */
 size_t shim_option_length(bool ipv4);
 /*
- * The packet at `ip` for the tunnel's dst and port, with the VIP and vip_port in an option, to `at`.
+ * The packet at `ip` for the tunnel's dst and port, with VIP and vip_port in an option, to `at`.
  * `length` are the frame's bytes from there, padding included, which goes along.
  */
 void shim_write_option(const struct frame_tunnel *tunnel, const uint8_t *ip, size_t length,

@@ -95,7 +95,6 @@ static const struct {
 static const struct {
 	const char *name, *addr;
 	uint32_t service; /* whose slots it owns */
-	uint16_t port;    /* its own; 0: the VIP's */
 } backends[WORLD_BACKENDS] = {
 	[WORLD_NOBODY] = {"none", NULL, WORLD_NONE},
 	[WORLD_B4] = {"b4", "10.0.1.11", WORLD_ONE4},
@@ -118,16 +117,24 @@ static const struct {
 	[WORLD_E1] = {"e1", "10.0.3.4", WORLD_NONE},
 	[WORLD_GENEVE4_B] = {"geneve4b", "10.0.5.1", WORLD_GENEVE4},
 	[WORLD_GENEVE6_B] = {"geneve6b", "2001:db8:9::52", WORLD_GENEVE6},
-	[WORLD_GENEVE4P_B] = {"geneve4pb", "10.0.5.3", WORLD_GENEVE4P, WORLD_PORT},
-	[WORLD_GENEVE6P_B] = {"geneve6pb", "2001:db8:9::54", WORLD_GENEVE6P, WORLD_PORT},
+	[WORLD_GENEVE4P_B] = {"geneve4pb", "10.0.5.3", WORLD_GENEVE4P},
+	[WORLD_GENEVE6P_B] = {"geneve6pb", "2001:db8:9::54", WORLD_GENEVE6P},
 	[WORLD_IPOPT4_B] = {"ipopt4b", "10.0.5.5", WORLD_IPOPT4},
 	[WORLD_IPOPT6_B] = {"ipopt6b", "2001:db8:9::56", WORLD_IPOPT6},
-	[WORLD_IPOPT4P_B] = {"ipopt4pb", "10.0.5.7", WORLD_IPOPT4P, WORLD_PORT},
-	[WORLD_IPOPT6P_B] = {"ipopt6pb", "2001:db8:9::58", WORLD_IPOPT6P, WORLD_PORT},
+	[WORLD_IPOPT4P_B] = {"ipopt4pb", "10.0.5.7", WORLD_IPOPT4P},
+	[WORLD_IPOPT6P_B] = {"ipopt6pb", "2001:db8:9::58", WORLD_IPOPT6P},
 	[WORLD_GUE0_4_B] = {"gue0_4b", "10.0.5.9", WORLD_GUE0_4},
 	[WORLD_GUE0_6_B] = {"gue0_6b", "2001:db8:9::510", WORLD_GUE0_6},
 	[WORLD_SECOND4] = {"second4", "10.0.5.99", WORLD_NONE},
 	[WORLD_SECOND6] = {"second6", "2001:db8:9::599", WORLD_NONE},
+};
+
+/* Their own; 0: the VIP's. */
+static const uint16_t backend_ports[WORLD_BACKENDS] = {
+	[WORLD_GENEVE4P_B] = WORLD_PORT,
+	[WORLD_GENEVE6P_B] = WORLD_PORT,
+	[WORLD_IPOPT4P_B] = WORLD_PORT,
+	[WORLD_IPOPT6P_B] = WORLD_PORT,
 };
 
 /* The same, for `weir trace --down e1`; a pool for each service, two ports for the range. */
@@ -254,7 +261,7 @@ struct addr world_backend_addr(uint32_t backend)
 
 uint16_t world_backend_port(uint32_t backend, uint16_t vip_port)
 {
-	return backends[backend].port ? backends[backend].port : vip_port;
+	return backend_ports[backend] ? backend_ports[backend] : vip_port;
 }
 
 static void fill_node(struct dp_tables *tables)
@@ -293,7 +300,7 @@ static void fill_backend(struct dp_tables *tables, uint32_t index)
 	backend->identity = 1000 + index;
 	backend->generation = 1;
 	backend->flags = ABI_BACKEND_UP | ABI_BACKEND_KEEP;
-	backend->port = htons(backends[index].port);
+	backend->port = htons(backend_ports[index]);
 	dp_tables_set_tunnel(backend, &addr);
 	dp_tables_set_nexthop(backend, index == WORLD_LOST1 ? NULL : &hop);
 }

@@ -30,7 +30,7 @@ enum world_service {
 	WORLD_LINK4, /* the same by l2dsr; the family is that of the backend's address */
 	WORLD_LINK6,
 	WORLD_FAR,     /* tcp/80; l2dsr, but its backend is behind a router */
-	WORLD_GENEVE4, /* these: tcp/80, udp/53; in the mode and the outer family of their name ... */
+	WORLD_GENEVE4, /* these: tcp/80, udp/53; mode and outer family by their name ... */
 	WORLD_GENEVE6,
 	WORLD_GENEVE4P, /* ... P: to WORLD_PORT of the backend */
 	WORLD_GENEVE6P,
