@@ -19,7 +19,7 @@ set -u
 dissect() {
 	local off=()
 	for protocol in dns http http2 quic; do
-		off+=(--disable-protocol $protocol)
+		off+=(--disable-protocol "$protocol")
 	done
 	tshark -r "$DIR/frames.pcap" -X "lua_script:$ROOT/tests/lib/gue.lua" "${off[@]}" \
 		-o ip.check_checksum:TRUE -o tcp.check_checksum:TRUE -o udp.check_checksum:TRUE \
