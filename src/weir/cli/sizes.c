@@ -32,27 +32,16 @@ static void find_mtu(const struct conf_node *node, struct sizes *sizes)
 	sizes->mtu_from = "assumed";
 }
 
-static bool has_family(const struct conf_service *service, bool ip4)
-{
-	for (size_t i = 0; i < service->vip_count; i++) {
-		if (addr_is4(&service->vips[i].addr) == ip4)
-			return true;
-	}
-	return false;
-}
-
-/* The most that any backend's tunnel adds to a packet of any VIP, so that a path's size does not
- * depend on the flow. Of IPv6 no mode adds less than of IPv4. */
+/* The most that any backend's tunnel adds, so that a path's size does not depend on the flow. */
 static uint32_t overhead_of(const struct conf_service *service)
 {
 	uint8_t mode = assemble_mode(service->forward);
-	bool inner4 = !has_family(service, false);
 
 	for (size_t i = 0; i < service->pool->backend_count; i++) {
 		if (!addr_is4(&service->pool->backends[i].address))
-			return tunnel_mode_overhead(mode, 0, inner4);
+			return tunnel_mode_overhead(mode, 0, 1);
 	}
-	return tunnel_mode_overhead(mode, 1, inner4);
+	return tunnel_mode_overhead(mode, 1, 1);
 }
 
 struct sizes sizes_of(const struct conf_node *node, const struct conf_service *service)
