@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The outer headers of all tunnels. Directly around the inner packet they are IP in IP: 4in4
- * (RFC 2003), 6in4 (RFC 4213), 4in6 and 6in6 (RFC 2473); in other modes GRE's header or UDP's,
- * and what follows the latter, stands between them (mode.h, format.h). The inner packet is not touched. ToS and traffic class are copied
- * out (RFC 6040, normal mode); an IPv4 outer header has DF set and id 0 (an atomic datagram, RFC
- * 6864), so the path never fragments what the backend would have to put together.
+ * (RFC 2003), 6in4 (RFC 4213), 4in6 and 6in6 (RFC 2473); in other modes GRE's header or UDP's, and
+ * what follows the latter, stands between them (mode.h, format.h). The inner packet is not touched.
+ * ToS and traffic class are copied out (RFC 6040, normal mode); an IPv4 outer header has DF set and
+ * id 0 (an atomic datagram, RFC 6864), so the path never fragments what the backend would have to
+ * put together.
  */
 #pragma once
 

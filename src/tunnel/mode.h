@@ -6,8 +6,8 @@
  * GRE (RFC 2784, over and around IPv6 RFC 7676) is the plain header of four bytes: no checksum, no
  * key. GUE is variant 1 of draft-ietf-intarea-gue: a UDP header, and directly after it the inner
  * packet, whose IP version is the variant. What Geneve, GUE's variant 0 and ipopt have there is in
- * format.h. UDP's checksum is zero, over IPv6 too (RFC 6935 and 6936): the inner packet has its own,
- * and a wrong outer address meets no agent that believes it.
+ * format.h. UDP's checksum is zero, over IPv6 too (RFC 6935 and 6936): the inner packet has its
+ * own, and a wrong outer address meets no agent that believes it.
  */
 #pragma once
 

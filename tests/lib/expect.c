@@ -9,6 +9,7 @@
 
 #include "answer.h"
 #include "dp/verdict.h"
+#include "expect_modes.h"
 #include "frame.h"
 
 static const uint32_t actions[VERDICT_COUNT] = {
@@ -46,13 +47,18 @@ static bool holds_ip(const uint8_t *frame, size_t length)
 enum frame_mode expect_mode(enum tunnel_mode mode)
 {
 	static const enum frame_mode modes[TUNNEL_MODES] = {
-		[TUNNEL_IPIP] = FRAME_IPIP,
-		[TUNNEL_GRE] = FRAME_GRE,
-		[TUNNEL_GUE] = FRAME_GUE,
-		[TUNNEL_L2DSR] = FRAME_L2DSR,
+		[TUNNEL_IPIP] = FRAME_IPIP,     [TUNNEL_GRE] = FRAME_GRE,
+		[TUNNEL_GUE] = FRAME_GUE,       [TUNNEL_L2DSR] = FRAME_L2DSR,
+		[TUNNEL_GENEVE] = FRAME_GENEVE, [TUNNEL_IPOPT] = FRAME_IPOPT,
+		[TUNNEL_GUE0] = FRAME_GUE0,
 	};
 
 	return modes[mode];
+}
+
+static bool is_udp(enum frame_mode mode)
+{
+	return mode == FRAME_GUE || mode == FRAME_GENEVE || mode == FRAME_GUE0;
 }
 
 /* Source, flow label and source port are taken over from the frame: they are ours to choose. */
@@ -71,25 +77,26 @@ static const char *read_tunnel(const struct dp_tables *tables, const struct abi_
 	ret->outer4 = addr_is4(&to);
 	memcpy(ret->dst_mac, backend->dst_mac, 6);
 	memcpy(ret->src_mac, backend->src_mac, 6);
-	if (ret->mode == FRAME_L2DSR)
+	if (ret->outer4)
+		memcpy(ret->dst, to.bytes + 12, 4);
+	else
+		memcpy(ret->dst, to.bytes, 16);
+	if (ret->mode == FRAME_L2DSR || ret->mode == FRAME_IPOPT)
 		return NULL;
 	between = outer + (ret->outer4 ? 20 : 40);
-	if (ret->mode == FRAME_GUE)
+	if (is_udp(ret->mode))
 		ret->sport = (uint16_t)(between[0] << 8 | between[1]);
-	if (ret->mode == FRAME_GUE && ret->sport < 49152)
+	if (is_udp(ret->mode) && ret->sport < 49152)
 		return "the UDP source port is below 49152";
 	if (ret->outer4) {
 		memcpy(ret->src, outer + 12, 4);
-		memcpy(ret->dst, to.bytes + 12, 4);
 		if (!is_inside(ret->src, source4.bytes + 12, 4,
-			       ret->mode == FRAME_GUE ? 0 : node->source4_vary))
+			       is_udp(ret->mode) ? 0 : node->source4_vary))
 			return "the outer IPv4 source is outside the node's prefix";
 		return NULL;
 	}
 	memcpy(ret->src, outer + 8, 16);
-	memcpy(ret->dst, to.bytes, 16);
-	if (!is_inside(ret->src, source6.bytes, 16,
-		       ret->mode == FRAME_GUE ? 0 : node->source6_vary))
+	if (!is_inside(ret->src, source6.bytes, 16, is_udp(ret->mode) ? 0 : node->source6_vary))
 		return "the outer IPv6 source is outside the node's prefix";
 	ret->flow_label = (uint32_t)(outer[1] & 15) << 16 | (uint32_t)outer[2] << 8 | outer[3];
 	return NULL;
@@ -112,10 +119,19 @@ static const char *check_same(const struct dp_result *result, const uint8_t *out
 	return NULL;
 }
 
+/* For ipopt's option; and a backend of the packet's family. */
+static bool has_room(const uint8_t *ip, const struct frame_tunnel *tunnel)
+{
+	if (ip[0] >> 4 == 4)
+		return tunnel->outer4 && (ip[0] & 15) <= 13;
+	return !tunnel->outer4 && ip[6] != 0;
+}
+
 static const char *check_left(const struct dp_tables *tables, const uint8_t *frame, size_t length,
 			      const struct dp_result *result, const uint8_t *out)
 {
 	struct frame_tunnel tunnel;
+	enum frame_mode mode;
 	struct frame expected;
 	const char *wrong;
 
@@ -125,13 +141,17 @@ static const char *check_left(const struct dp_tables *tables, const uint8_t *fra
 		return "left without a service";
 	if (!holds_ip(frame, length))
 		return "left, but its lengths contradict each other";
+	mode = expect_mode((enum tunnel_mode)tables->services[result->trace.service].mode);
 	if (result->length < length - (frame_link_length(frame, length) - FRAME_ETH) + 20 &&
-	    tables->services[result->trace.service].mode != TUNNEL_L2DSR)
+	    mode != FRAME_L2DSR && mode != FRAME_IPOPT)
 		return "left without an outer header";
 	wrong = read_tunnel(tables, &result->trace, out, &tunnel);
 	if (wrong)
 		return wrong;
 	tunnel.untagged = result->trace.verdict == VERDICT_REDIRECTED;
+	expect_told(tables, &result->trace, frame, length, &tunnel);
+	if (mode == FRAME_IPOPT && !has_room(frame + frame_link_length(frame, length), &tunnel))
+		return "left with an option, and has no room for one";
 	frame_encapsulate(frame, length, &tunnel, &expected);
 	return check_same(result, out, &expected);
 }
@@ -150,14 +170,6 @@ static bool may_be_answered(const uint8_t *frame)
 	return from[0] != 0xff && memcmp(from, none, 8) != 0 && memcmp(from, from + 16, 16) != 0;
 }
 
-/* What stands between the outer IP header and the packet. */
-#define NO_TUNNEL UINT32_MAX
-static const uint32_t overheads[TUNNEL_MODES] = {
-	[TUNNEL_GRE] = 4,
-	[TUNNEL_GUE] = 8,
-	[TUNNEL_L2DSR] = NO_TUNNEL,
-};
-
 static const char *check_told_size(const struct dp_tables *tables, const uint8_t *frame,
 				   size_t length, const struct dp_result *result,
 				   const uint8_t *out)
@@ -166,9 +178,9 @@ static const char *check_told_size(const struct dp_tables *tables, const uint8_t
 	const uint8_t *ip = frame + FRAME_ETH;
 	bool ipv4 = frame[12] == 0x08;
 	struct addr to = dp_addr_back(&backend->addr);
-	uint32_t between = overheads[tables->services[result->trace.service].mode];
-	uint32_t outer = between == NO_TUNNEL ? 0 : between + (addr_is4(&to) ? 20U : 40U);
-	uint32_t fits = backend->mtu - outer;
+	uint8_t mode = tables->services[result->trace.service].mode;
+	uint32_t fits = backend->mtu -
+			expect_overhead(expect_mode((enum tunnel_mode)mode), addr_is4(&to), ipv4);
 	uint32_t packet = ipv4 ? (uint32_t)(ip[2] << 8 | ip[3])
 			       : 40 + (uint32_t)(ip[4] << 8 | ip[5]);
 	struct frame expected;

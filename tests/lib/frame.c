@@ -6,9 +6,9 @@
  * checksum is made right again, for a packet path that believed it would else refuse the frame
  * for another reason than the row means.
  *
- * The encapsulator writes the outer headers from RFC 2003, 2473, 4213, 2784 and GUE's draft as the
- * packet path's documentation fixes the free fields (DF, id 0, TTL 64, no UDP checksum). It is slow
- * and plain on purpose: it is the twin that the packet path is compared with.
+ * The encapsulator writes the outer headers from RFC 2003, 2473 and 4213 (those of other modes:
+ * shim.c) as the packet path's documentation fixes the free fields (DF, id 0, TTL 64, no UDP
+ * checksum). It is slow and plain on purpose: it is the twin that the packet path is compared with.
  */
 #include "frame.h"
 
@@ -18,6 +18,8 @@
 #include <string.h>
 
 #include "base/addr.h"
+
+#include "shim.h"
 
 enum { IPV4_HEADER = 20, IPV6_HEADER = 40, OUTER_TTL = 64, EXTENSION_LENGTH = 8 };
 
@@ -295,23 +297,6 @@ static void write_outer6(const struct outer *outer, struct frame *frame)
 	memcpy(at + 24, outer->tunnel->dst, 16);
 }
 
-/* RFC 2784: flags and version, type. RFC 768: ports, length, no checksum. */
-static void write_between(const struct frame_tunnel *tunnel, struct frame *frame, bool inner4,
-			  size_t inner_length)
-{
-	uint8_t *at;
-
-	if (tunnel->mode == FRAME_GRE) {
-		at = extend(frame, 4);
-		put16(at + 2, inner4 ? 0x0800 : 0x86dd);
-	} else if (tunnel->mode == FRAME_GUE) {
-		at = extend(frame, 8);
-		put16(at, tunnel->sport);
-		put16(at + 2, 6080);
-		put16(at + 4, (uint16_t)(8 + inner_length));
-	}
-}
-
 size_t frame_link_length(const uint8_t *bytes, size_t length)
 {
 	size_t link = FRAME_ETH;
@@ -332,13 +317,8 @@ void frame_encapsulate(const uint8_t *inner, size_t length, const struct frame_t
 	struct outer outer = {
 		.tunnel = tunnel,
 		.tos = inner4 ? ip[1] : (uint8_t)(ip[0] << 4 | ip[1] >> 4),
-		.proto = tunnel->mode == FRAME_GRE   ? 47
-			 : tunnel->mode == FRAME_GUE ? 17
-			 : inner4                    ? 4
-						     : 41,
-		.length = inner_length + (tunnel->mode == FRAME_GRE   ? 4
-					  : tunnel->mode == FRAME_GUE ? 8
-								      : 0),
+		.proto = shim_proto(tunnel, inner4),
+		.length = inner_length + shim_length(tunnel, inner4),
 	};
 	uint8_t *at;
 
@@ -354,12 +334,18 @@ void frame_encapsulate(const uint8_t *inner, size_t length, const struct frame_t
 		memcpy(extend(ret, length - link), ip, length - link);
 		return;
 	}
+	if (tunnel->mode == FRAME_IPOPT) {
+		memcpy(ret->bytes + ret->length - 2, ip - 2, 2);
+		at = extend(ret, length - link + shim_option_length(inner4));
+		shim_write_option(tunnel, ip, length - link, at);
+		return;
+	}
 	put16(ret->bytes + ret->length - 2, tunnel->outer4 ? 0x0800 : 0x86dd);
 	if (tunnel->outer4)
 		write_outer4(&outer, ret);
 	else
 		write_outer6(&outer, ret);
-	write_between(tunnel, ret, inner4, inner_length);
+	shim_write(tunnel, ip, inner_length, extend(ret, shim_length(tunnel, inner4)));
 	ret->l4 = ret->length;
 	/* Everything after the link header goes along, padding too. */
 	memcpy(extend(ret, length - link), ip, length - link);

@@ -74,17 +74,28 @@ struct frame {
 
 void frame_build(const struct frame_spec *spec, struct frame *ret);
 
-enum frame_mode { FRAME_IPIP, FRAME_GRE, FRAME_GUE, FRAME_L2DSR };
+enum frame_mode {
+	FRAME_IPIP,
+	FRAME_GRE,
+	FRAME_GUE,
+	FRAME_L2DSR,
+	FRAME_GENEVE,
+	FRAME_IPOPT,
+	FRAME_GUE0,
+};
 
 /* What a tunnel adds; addresses in network order, 4 or 16 bytes by `outer4`. */
 struct frame_tunnel {
 	enum frame_mode mode;
 	bool outer4;
-	uint16_t sport; /* of GUE */
+	uint16_t sport; /* of what is in UDP */
 	uint8_t src[16], dst[16];
 	uint8_t src_mac[6], dst_mac[6];
 	uint32_t flow_label;
-	bool untagged; /* VLAN tags do not go along */
+	bool untagged;           /* VLAN tags do not go along */
+	uint16_t vip_port, port; /* of Geneve and ipopt: as it came, and to deliver to */
+	uint8_t other_family;    /* of GUE's variant 0: the other owner; 0: none */
+	uint8_t other[16];
 };
 
 /* Where the packet begins: behind the Ethernet header and at most two VLAN tags. */

@@ -13,6 +13,7 @@ static const struct {
 	uint32_t slots;
 	bool untracked, not_in_file;
 	enum tunnel_mode mode;
+	uint32_t other; /* its slots' other owner */
 } services[WORLD_SERVICES] = {
 #define TCP(first, last) ((uint64_t)(first) | (uint64_t)(last) << 16 | (uint64_t)IPPROTO_TCP << 32)
 #define UDP(first, last) ((uint64_t)(first) | (uint64_t)(last) << 16 | (uint64_t)IPPROTO_UDP << 32)
@@ -68,6 +69,24 @@ static const struct {
 		       .slots = 1,
 		       .not_in_file = true,
 		       .mode = TUNNEL_L2DSR},
+#define APART(service_name, mode_name, name_upper, other_owner)                             \
+	{                                                                                   \
+		service_name, {WORLD_##name_upper##_VIP4, WORLD_##name_upper##_VIP6},       \
+			{TCP(80, 80), UDP(53, 53)}, .slots = 1, .mode = TUNNEL_##mode_name, \
+						    .not_in_file = true,                    \
+						    .other = WORLD_##other_owner,           \
+	}
+	[WORLD_GENEVE4] = APART("geneve4", GENEVE, GENEVE4, NOBODY),
+	[WORLD_GENEVE6] = APART("geneve6", GENEVE, GENEVE6, NOBODY),
+	[WORLD_GENEVE4P] = APART("geneve4p", GENEVE, GENEVE4P, NOBODY),
+	[WORLD_GENEVE6P] = APART("geneve6p", GENEVE, GENEVE6P, NOBODY),
+	[WORLD_IPOPT4] = APART("ipopt4", IPOPT, IPOPT4, NOBODY),
+	[WORLD_IPOPT6] = APART("ipopt6", IPOPT, IPOPT6, NOBODY),
+	[WORLD_IPOPT4P] = APART("ipopt4p", IPOPT, IPOPT4P, NOBODY),
+	[WORLD_IPOPT6P] = APART("ipopt6p", IPOPT, IPOPT6P, NOBODY),
+	[WORLD_GUE0_4] = APART("gue0_4", GUE0, GUE0_4, SECOND4),
+	[WORLD_GUE0_6] = APART("gue0_6", GUE0, GUE0_6, SECOND6),
+#undef APART
 #undef MODE
 #undef TCP
 #undef UDP
@@ -96,6 +115,26 @@ static const struct {
 	[WORLD_LINK6_B] = {"link6b", "2001:db8:9::43", WORLD_LINK6},
 	[WORLD_FAR_B] = {"farb", "10.0.4.4", WORLD_FAR},
 	[WORLD_E1] = {"e1", "10.0.3.4", WORLD_NONE},
+	[WORLD_GENEVE4_B] = {"geneve4b", "10.0.5.1", WORLD_GENEVE4},
+	[WORLD_GENEVE6_B] = {"geneve6b", "2001:db8:9::52", WORLD_GENEVE6},
+	[WORLD_GENEVE4P_B] = {"geneve4pb", "10.0.5.3", WORLD_GENEVE4P},
+	[WORLD_GENEVE6P_B] = {"geneve6pb", "2001:db8:9::54", WORLD_GENEVE6P},
+	[WORLD_IPOPT4_B] = {"ipopt4b", "10.0.5.5", WORLD_IPOPT4},
+	[WORLD_IPOPT6_B] = {"ipopt6b", "2001:db8:9::56", WORLD_IPOPT6},
+	[WORLD_IPOPT4P_B] = {"ipopt4pb", "10.0.5.7", WORLD_IPOPT4P},
+	[WORLD_IPOPT6P_B] = {"ipopt6pb", "2001:db8:9::58", WORLD_IPOPT6P},
+	[WORLD_GUE0_4_B] = {"gue0_4b", "10.0.5.9", WORLD_GUE0_4},
+	[WORLD_GUE0_6_B] = {"gue0_6b", "2001:db8:9::510", WORLD_GUE0_6},
+	[WORLD_SECOND4] = {"second4", "10.0.5.99", WORLD_NONE},
+	[WORLD_SECOND6] = {"second6", "2001:db8:9::599", WORLD_NONE},
+};
+
+/* Their own; 0: the VIP's. */
+static const uint16_t backend_ports[WORLD_BACKENDS] = {
+	[WORLD_GENEVE4P_B] = WORLD_PORT,
+	[WORLD_GENEVE6P_B] = WORLD_PORT,
+	[WORLD_IPOPT4P_B] = WORLD_PORT,
+	[WORLD_IPOPT6P_B] = WORLD_PORT,
 };
 
 /* The same, for `weir trace --down e1`; a pool for each service, two ports for the range. */
@@ -220,6 +259,11 @@ struct addr world_backend_addr(uint32_t backend)
 	return parse(backends[backend].addr);
 }
 
+uint16_t world_backend_port(uint32_t backend, uint16_t vip_port)
+{
+	return backend_ports[backend] ? backend_ports[backend] : vip_port;
+}
+
 static void fill_node(struct dp_tables *tables)
 {
 	struct abi_node *node = tables->node;
@@ -256,6 +300,7 @@ static void fill_backend(struct dp_tables *tables, uint32_t index)
 	backend->identity = 1000 + index;
 	backend->generation = 1;
 	backend->flags = ABI_BACKEND_UP | ABI_BACKEND_KEEP;
+	backend->port = htons(backend_ports[index]);
 	dp_tables_set_tunnel(backend, &addr);
 	dp_tables_set_nexthop(backend, index == WORLD_LOST1 ? NULL : &hop);
 }
@@ -277,7 +322,7 @@ static void fill_slots(struct dp_tables *tables)
 			}
 			if (backends[owner].service != s)
 				owner = WORLD_NOBODY;
-			tables->slots[first + i] = abi_slot(owner, 0, 0);
+			tables->slots[first + i] = abi_slot(owner, 0, services[s].other);
 		}
 		first += services[s].slots;
 	}

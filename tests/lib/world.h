@@ -29,7 +29,17 @@ enum world_service {
 	WORLD_GUE6,
 	WORLD_LINK4, /* the same by l2dsr; the family is that of the backend's address */
 	WORLD_LINK6,
-	WORLD_FAR, /* tcp/80; l2dsr, but its backend is behind a router */
+	WORLD_FAR,     /* tcp/80; l2dsr, but its backend is behind a router */
+	WORLD_GENEVE4, /* these: tcp/80, udp/53; mode and outer family by their name ... */
+	WORLD_GENEVE6,
+	WORLD_GENEVE4P, /* ... P: to WORLD_PORT of the backend */
+	WORLD_GENEVE6P,
+	WORLD_IPOPT4,
+	WORLD_IPOPT6,
+	WORLD_IPOPT4P,
+	WORLD_IPOPT6P,
+	WORLD_GUE0_4, /* GUE's variant 0; SECOND4 is the slot's other owner */
+	WORLD_GUE0_6, /* SECOND6 */
 	WORLD_SERVICES,
 };
 
@@ -53,6 +63,18 @@ enum world_backend {
 	WORLD_LINK6_B,
 	WORLD_FAR_B,
 	WORLD_E1, /* the backend that WORLD_EMPTY does not have: in the file it is down */
+	WORLD_GENEVE4_B,
+	WORLD_GENEVE6_B,
+	WORLD_GENEVE4P_B,
+	WORLD_GENEVE6P_B,
+	WORLD_IPOPT4_B,
+	WORLD_IPOPT6_B,
+	WORLD_IPOPT4P_B,
+	WORLD_IPOPT6P_B,
+	WORLD_GUE0_4_B,
+	WORLD_GUE0_6_B,
+	WORLD_SECOND4, /* no slot's first owner */
+	WORLD_SECOND6,
 	WORLD_BACKENDS,
 };
 
@@ -63,6 +85,7 @@ enum {
 	WORLD_SMALL_MTU = 1300,
 	WORLD_MANY_SLOTS = 251,
 	WORLD_FLOWS = 4096,
+	WORLD_PORT = 8080,
 };
 
 #define WORLD_CLIENT4 "203.0.113.5"
@@ -101,6 +124,27 @@ enum {
 #define WORLD_FAR_VIP4   "198.51.100.96"
 #define WORLD_FAR_VIP6   "2001:db8:10::96"
 
+#define WORLD_GENEVE4_VIP4  "198.51.100.150"
+#define WORLD_GENEVE4_VIP6  "2001:db8:10::150"
+#define WORLD_GENEVE6_VIP4  "198.51.100.151"
+#define WORLD_GENEVE6_VIP6  "2001:db8:10::151"
+#define WORLD_GENEVE4P_VIP4 "198.51.100.152"
+#define WORLD_GENEVE4P_VIP6 "2001:db8:10::152"
+#define WORLD_GENEVE6P_VIP4 "198.51.100.153"
+#define WORLD_GENEVE6P_VIP6 "2001:db8:10::153"
+#define WORLD_IPOPT4_VIP4   "198.51.100.154"
+#define WORLD_IPOPT4_VIP6   "2001:db8:10::154"
+#define WORLD_IPOPT6_VIP4   "198.51.100.155"
+#define WORLD_IPOPT6_VIP6   "2001:db8:10::155"
+#define WORLD_IPOPT4P_VIP4  "198.51.100.156"
+#define WORLD_IPOPT4P_VIP6  "2001:db8:10::156"
+#define WORLD_IPOPT6P_VIP4  "198.51.100.157"
+#define WORLD_IPOPT6P_VIP6  "2001:db8:10::157"
+#define WORLD_GUE0_4_VIP4   "198.51.100.158"
+#define WORLD_GUE0_4_VIP6   "2001:db8:10::158"
+#define WORLD_GUE0_6_VIP4   "198.51.100.159"
+#define WORLD_GUE0_6_VIP6   "2001:db8:10::159"
+
 #define WORLD_SRC_MAC "\x02\x00\x00\x00\x00\x01"
 #define WORLD_DST_MAC "\x02\x00\x00\x00\x00\x02"
 
@@ -109,6 +153,8 @@ const char *world_service_name(uint32_t service);
 const char *world_backend_name(uint32_t backend);
 /* Where the backend's tunnel ends. */
 struct addr world_backend_addr(uint32_t backend);
+/* The port to deliver to of what came to the VIP's. */
+uint16_t world_backend_port(uint32_t backend, uint16_t vip_port);
 bool world_service_tracks(uint32_t service);
 enum tunnel_mode world_service_mode(uint32_t service);
 /* Of the services file: WORLD_EMPTY's backend e1 is to be said down, others behave as ONE4. */

@@ -14,6 +14,7 @@
 
 #include <ctype.h>
 #include <jansson.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,6 +22,8 @@
 #include "../lib/expect.h"
 #include "../lib/frame.h"
 #include "../lib/packets.h"
+#include "../lib/place.h"
+#include "../lib/shim.h"
 #include "../lib/trace_run.h"
 #include "../lib/world.h"
 #include "base/addr.h"
@@ -72,26 +75,27 @@ static void check_out(const struct packet_row *row, const struct frame *inner, c
 	struct frame expected;
 	size_t length = strlen(hex) / 2;
 
-	assert_true(length >= FRAME_ETH + 40 && length <= sizeof(out));
+	assert_true(length >= FRAME_ETH + 28 && length <= sizeof(out));
 	for (size_t i = 0; i < length; i++)
 		out[i] = hex_byte(hex + 2 * i);
 	outer = out + frame_link_length(out, length);
 	between = outer + (tunnel.outer4 ? 20 : 40);
 	tunnel.mode = expect_mode(world_service_mode(row->service));
-	if (tunnel.mode == FRAME_GUE)
+	if (shim_proto(&tunnel, true) == IPPROTO_UDP)
 		tunnel.sport = (uint16_t)(between[0] << 8 | between[1]);
+	tunnel.vip_port = place_vip_port(inner->bytes + inner->ip, inner->length - inner->ip);
+	tunnel.port = tunnel.vip_port ? world_backend_port(row->backend, tunnel.vip_port) : 0;
+	memcpy(tunnel.dst, tunnel.outer4 ? to.bytes + 12 : to.bytes, tunnel.outer4 ? 4 : 16);
 	memcpy(tunnel.dst_mac, WORLD_DST_MAC, 6);
 	memcpy(tunnel.src_mac, WORLD_SRC_MAC, 6);
-	if (tunnel.mode == FRAME_L2DSR) {
+	if (tunnel.mode == FRAME_L2DSR || tunnel.mode == FRAME_IPOPT) {
 		/* Nothing stands before the packet. */
 	} else if (tunnel.outer4) {
 		assert_memory_equal(outer + 12, source4, sizeof(source4));
 		memcpy(tunnel.src, outer + 12, 4);
-		memcpy(tunnel.dst, to.bytes + 12, 4);
 	} else {
 		assert_memory_equal(outer + 8, source6, sizeof(source6));
 		memcpy(tunnel.src, outer + 8, 16);
-		memcpy(tunnel.dst, to.bytes, 16);
 		tunnel.flow_label = (uint32_t)(outer[1] & 15) << 16 | (uint32_t)outer[2] << 8 |
 				    outer[3];
 	}

@@ -169,12 +169,8 @@ static bool packet_is_sent(const struct dp_result *result)
 static const char *forward_name(const struct trace_names *names, const struct abi_trace *trace)
 {
 	static const char *const modes[TUNNEL_MODES] = {
-		[TUNNEL_IPIP] = "ipip",
-		[TUNNEL_GRE] = "gre",
-		[TUNNEL_GUE] = "gue",
-		[TUNNEL_L2DSR] = "l2dsr",
-		[TUNNEL_GENEVE] = "geneve",
-		[TUNNEL_IPOPT] = "ipopt",
+		[TUNNEL_IPIP] = "ipip",   [TUNNEL_GRE] = "gre",       [TUNNEL_GUE] = "gue",
+		[TUNNEL_L2DSR] = "l2dsr", [TUNNEL_GENEVE] = "geneve", [TUNNEL_IPOPT] = "ipopt",
 		[TUNNEL_GUE0] = "gue",
 	};
 

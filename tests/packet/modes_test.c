@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What forwarding modes tell the other end beyond the rows of the packet table: whom GUE's variant
+ * 0 names as the slot's other owner, and what becomes of odd checksums under ipopt. Each frame runs
+ * natively and in the kernel, which must agree with each other and with expect.h.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka wants the five above first */
+#include <cmocka.h>
+
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dp/verdict.h"
+
+#include "../lib/dump.h"
+#include "../lib/engines.h"
+#include "../lib/frame.h"
+#include "../lib/world.h"
+
+enum {
+	GOES = ABI_BACKEND_UP | ABI_BACKEND_KEEP | ABI_BACKEND_NEIGH,
+	DOWN = ABI_BACKEND_KEEP | ABI_BACKEND_NEIGH, /* but its flows go on */
+	GONE = ABI_BACKEND_NEIGH,
+	PRIVATE4 = FRAME_ETH + 20 + 8 + 4, /* where the private data begin, over IPv4 */
+	PRIVATE6 = FRAME_ETH + 40 + 8 + 4,
+};
+
+struct other_case {
+	const char *name;
+	uint32_t current, previous, other;
+	bool turning;
+	uint32_t current_flags, other_flags;
+	uint8_t tcp_flags;
+	uint32_t chosen, told;
+};
+
+static void set_owners(const struct other_case *row)
+{
+	for (size_t i = 0; i < engine_count; i++) {
+		struct dp_tables *tables = engines[i].tables;
+		uint32_t first = (uint32_t)tables->services[WORLD_GUE0_4].table;
+
+		tables->slots[first] = abi_slot(row->current, row->previous, row->other) |
+				       (row->turning ? ABI_SLOT_TRANSITION : 0);
+		tables->backends[row->current].flags = row->current_flags;
+		tables->backends[row->turning ? row->previous : row->other].flags =
+			row->other_flags;
+	}
+}
+
+/* The private data as they are on the wire, here by the byte and not by the frame builder. */
+static void check_told(const struct other_case *row, const uint8_t *private)
+{
+	static const uint8_t nobody[8] = {1};
+	uint8_t expected[8] = {1, 0, 0, 4};
+	struct addr addr;
+
+	if (row->told) {
+		addr = world_backend_addr(row->told);
+		memcpy(expected + 4, addr.bytes + 12, 4);
+	}
+	if (memcmp(private, row->told ? expected : nobody, sizeof(expected)) != 0)
+		fail_msg("%s: another owner is told", row->name);
+}
+
+static void test_other_owner(void **state)
+{
+#define B      WORLD_GUE0_4_B
+#define SECOND WORLD_SECOND4
+	static const struct other_case cases[] = {
+		{"who would serve", B, 0, SECOND, false, GOES, GOES, FRAME_ACK, B, SECOND},
+		{"nobody", B, 0, 0, false, GOES, 0, FRAME_ACK, B, 0},
+		{"the chosen one itself", B, 0, B, false, GOES, GOES, FRAME_ACK, B, 0},
+		{"down, and its flows go on", B, 0, SECOND, false, GOES, DOWN, FRAME_ACK, B,
+		 SECOND},
+		{"gone", B, 0, SECOND, false, GOES, GONE, FRAME_ACK, B, 0},
+		{"of the other family", B, 0, WORLD_SECOND6, false, GOES, GOES, FRAME_ACK, B, 0},
+		{"a change: before it", B, SECOND, 0, true, GOES, GOES, FRAME_SYN, B, SECOND},
+		{"a change: the third", B, 0, SECOND, true, GOES, GOES, FRAME_SYN, B, 0},
+		{"in its place", B, 0, SECOND, false, DOWN, GOES, FRAME_SYN, SECOND, B},
+		{"in a gone one's place", B, 0, SECOND, false, GONE, GOES, FRAME_SYN, SECOND, 0},
+	};
+#undef B
+#undef SECOND
+	static struct engine_outcome outcome;
+	struct frame frame;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct frame_spec spec = {.src = WORLD_CLIENT4,
+						.dst = WORLD_GUE0_4_VIP4,
+						.tcp_flags = cases[i].tcp_flags};
+
+		engines_refill();
+		engines_forget_flows();
+		set_owners(&cases[i]);
+		frame_build(&spec, &frame);
+		engines_run(cases[i].name, &frame, &outcome);
+		assert_int_equal(outcome.result.trace.verdict, VERDICT_FORWARDED);
+		assert_int_equal(outcome.result.trace.backend, cases[i].chosen);
+		check_told(&cases[i], outcome.bytes + PRIVATE4);
+	}
+	engines_refill();
+}
+
+static void test_other_owner_of_ipv6(void **state)
+{
+	const struct frame_spec spec = {.src = WORLD_CLIENT6, .dst = WORLD_GUE0_6_VIP6};
+	struct addr second = world_backend_addr(WORLD_SECOND6);
+	static struct engine_outcome outcome;
+	static const uint8_t head[4] = {1, 0, 0, 6};
+	struct frame frame;
+
+	(void)state;
+	frame_build(&spec, &frame);
+	engines_run("other owner of IPv6", &frame, &outcome);
+	assert_int_equal(outcome.bytes[PRIVATE6 - 4], 5); /* words */
+	assert_memory_equal(outcome.bytes + PRIVATE6, head, sizeof(head));
+	assert_memory_equal(outcome.bytes + PRIVATE6 + 4, second.bytes, 16);
+}
+
+/*
+ * Every value that a checksum can come with, so those where the sum carries or comes out as 0 too:
+ * UDP's 0 means that there is none, and what comes out as 0 is written as its other form.
+ */
+static void test_option_checksums(void **state)
+{
+	static const struct {
+		const char *src, *dst;
+		uint8_t proto;
+	} kinds[] = {
+		{WORLD_CLIENT4, WORLD_IPOPT4P_VIP4, IPPROTO_UDP},
+		{WORLD_CLIENT4, WORLD_IPOPT4P_VIP4, IPPROTO_TCP},
+		{WORLD_CLIENT6, WORLD_IPOPT6P_VIP6, IPPROTO_UDP},
+	};
+	static struct engine_outcome outcome;
+	struct frame frame;
+	size_t zeros = 0;
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+		bool udp = kinds[k].proto == IPPROTO_UDP;
+		const struct frame_spec spec = {.src = kinds[k].src,
+						.dst = kinds[k].dst,
+						.proto = kinds[k].proto,
+						.dport = udp ? 53 : 80};
+		size_t grown = kinds[k].src[0] == '2' && kinds[k].src[3] == '.' ? 8 : 24;
+
+		frame_build(&spec, &frame);
+		for (uint32_t check = 0; check <= UINT16_MAX; check++) {
+			size_t at = frame.l4 + (udp ? 6 : 16);
+			const uint8_t *out = outcome.bytes + at + grown;
+
+			frame_put(frame.bytes + at, 2, check);
+			engines_run("checksum", &frame, &outcome);
+			assert_int_equal(outcome.result.trace.verdict, VERDICT_FORWARDED);
+			if (udp && check)
+				assert_true(out[0] | out[1]);
+			zeros += udp && out[0] == 0xff && out[1] == 0xff;
+		}
+	}
+	/* For each kind of UDP one that comes leaves so. */
+	assert_int_equal(zeros, 2);
+}
+
+/* With a directory and which byte to damage it writes the packet table there, for
+ * tests/e2e/dissect.sh, and tests nothing. */
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(engines_test_kernel_ran),
+		cmocka_unit_test(test_other_owner),
+		cmocka_unit_test(test_other_owner_of_ipv6),
+		cmocka_unit_test(test_option_checksums),
+	};
+
+	if (argc == 3)
+		return dump_rows(argv[1], (size_t)atoi(argv[2])) ? 1 : 0;
+	return cmocka_run_group_tests(tests, engines_open, engines_close);
+}
