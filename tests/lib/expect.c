@@ -191,8 +191,9 @@ static const char *check_told_size(const struct dp_tables *tables, const uint8_t
 		return "told that it is too big, and may be fragmented";
 	if (!ipv4 && packet <= 1280)
 		return "told that it is too big, and may be sent by any host";
-	if (ip[ipv4 ? 9 : 6] == (ipv4 ? 1 : 58))
-		return "ICMP, and answered by an error";
+	/* ICMPv6 of other types than errors may be; the types begin behind the errors'. */
+	if (ipv4 ? ip[9] == 1 : ip[6] == 58 && ip[40] < 128)
+		return "an error, and answered by one";
 	if (!(tables->services[result->trace.service].flags & ABI_SERVICE_TOO_BIG))
 		return "told that it is too big, against its service";
 	answer_too_big(frame, length, fits, &expected);

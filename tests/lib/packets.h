@@ -16,6 +16,7 @@ struct packet_row {
 	enum why why;
 	uint32_t service; /* enum world_service */
 	uint32_t backend; /* enum world_backend */
+	bool not_in_file; /* of a row without a service: its VIP is one of tables alone */
 };
 
 extern const struct packet_row packet_rows[];

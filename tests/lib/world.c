@@ -69,6 +69,24 @@ static const struct {
 		       .slots = 1,
 		       .not_in_file = true,
 		       .mode = TUNNEL_L2DSR},
+#define VIPS(service_name, vip4, vip6, ...)                                                 \
+	{                                                                                   \
+		service_name, {vip4, vip6}, {__VA_ARGS__}, .slots = 1, .not_in_file = true, \
+	}
+#define ANY (65535ULL << 16 | (uint64_t)ABI_PROTO_ANY << 32)
+	[WORLD_PORTS] = VIPS("ports", WORLD_ANY_VIP4, WORLD_ANY_VIP6, UDP(53, 53), TCP(1500, 1599),
+			     TCP(80, 80)),
+	[WORLD_RANGE] = VIPS("range", WORLD_ANY_VIP4, WORLD_ANY_VIP6, TCP(1000, 1999), UDP(1, 52)),
+	[WORLD_ALL] = VIPS("all", WORLD_ANY_VIP4, WORLD_ANY_VIP6, TCP(0, 65535)),
+	[WORLD_ANY] = VIPS("any", WORLD_ANY_VIP4, WORLD_ANY_VIP6, ANY),
+	[WORLD_WIDE] = VIPS("wide", NULL, NULL, TCP(80, 80), TCP(443, 443)),
+	[WORLD_NARROW] = VIPS("narrow", NULL, NULL, TCP(80, 80), ANY),
+	[WORLD_POINT] = VIPS("point", WORLD_POINT_VIP4, WORLD_POINT_VIP6, TCP(8080, 8080)),
+	[WORLD_PAIR] = VIPS("pair", NULL, NULL, ANY),
+	[WORLD_GUARD] = VIPS("guard", WORLD_GUARD_VIP4, WORLD_GUARD_VIP6, TCP(80, 80), ANY),
+	[WORLD_GUARD6] = VIPS("guard6", WORLD_GUARD6_VIP4, WORLD_GUARD6_VIP6, TCP(80, 80), ANY),
+#undef ANY
+#undef VIPS
 #define APART(service_name, mode_name, name_upper, other_owner)                             \
 	{                                                                                   \
 		service_name, {WORLD_##name_upper##_VIP4, WORLD_##name_upper##_VIP6},       \
@@ -115,6 +133,16 @@ static const struct {
 	[WORLD_LINK6_B] = {"link6b", "2001:db8:9::43", WORLD_LINK6},
 	[WORLD_FAR_B] = {"farb", "10.0.4.4", WORLD_FAR},
 	[WORLD_E1] = {"e1", "10.0.3.4", WORLD_NONE},
+	[WORLD_PORTS_B] = {"portsb", "10.0.6.1", WORLD_PORTS},
+	[WORLD_RANGE_B] = {"rangeb", "10.0.6.2", WORLD_RANGE},
+	[WORLD_ALL_B] = {"allb", "10.0.6.3", WORLD_ALL},
+	[WORLD_ANY_B] = {"anyb", "10.0.6.4", WORLD_ANY},
+	[WORLD_WIDE_B] = {"wideb", "10.0.6.5", WORLD_WIDE},
+	[WORLD_NARROW_B] = {"narrowb", "10.0.6.6", WORLD_NARROW},
+	[WORLD_POINT_B] = {"pointb", "10.0.6.7", WORLD_POINT},
+	[WORLD_PAIR_B] = {"pairb", "10.0.6.8", WORLD_PAIR},
+	[WORLD_GUARD_B] = {"guardb", "10.0.6.9", WORLD_GUARD},
+	[WORLD_GUARD6_B] = {"guard6b", "10.0.6.10", WORLD_GUARD6},
 	[WORLD_GENEVE4_B] = {"geneve4b", "10.0.5.1", WORLD_GENEVE4},
 	[WORLD_GENEVE6_B] = {"geneve6b", "2001:db8:9::52", WORLD_GENEVE6},
 	[WORLD_GENEVE4P_B] = {"geneve4pb", "10.0.5.3", WORLD_GENEVE4P},
@@ -364,6 +392,7 @@ void world_fill(struct dp_tables *tables)
 		for (int v = 0; v < 2 && services[s].vips[v]; v++)
 			fill_vip(tables, services[s].vips[v]);
 	}
+	world_fill_vips(tables);
 	world_forget_flows(tables);
 }
 

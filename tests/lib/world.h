@@ -40,6 +40,18 @@ enum world_service {
 	WORLD_IPOPT6P,
 	WORLD_GUE0_4, /* GUE's variant 0; SECOND4 is the slot's other owner */
 	WORLD_GUE0_6, /* SECOND6 */
+
+	/* VIPs, listens and access lists of all kinds, each ipip to an IPv4 backend (world_vips.c): */
+	WORLD_PORTS,  /* tcp/80, tcp/1500-1599, udp/53 of ANY's VIPs */
+	WORLD_RANGE,  /* tcp/1000-1999, udp/1-52 of them */
+	WORLD_ALL,    /* tcp/0-65535 of them */
+	WORLD_ANY,    /* any */
+	WORLD_WIDE,   /* tcp/80, tcp/443 of a /16 and a /48 */
+	WORLD_NARROW, /* tcp/80, any of a /24 and a /64 in them */
+	WORLD_POINT,  /* tcp/8080 of an address in these */
+	WORLD_PAIR,   /* any of a /31 and a /127 */
+	WORLD_GUARD,  /* tcp/80, any; an access list with holes in holes */
+	WORLD_GUARD6, /* tcp/80, any; all of IPv6 may, and nobody else */
 	WORLD_SERVICES,
 };
 
@@ -75,6 +87,16 @@ enum world_backend {
 	WORLD_GUE0_6_B,
 	WORLD_SECOND4, /* no slot's first owner */
 	WORLD_SECOND6,
+	WORLD_PORTS_B,
+	WORLD_RANGE_B,
+	WORLD_ALL_B,
+	WORLD_ANY_B,
+	WORLD_WIDE_B,
+	WORLD_NARROW_B,
+	WORLD_POINT_B,
+	WORLD_PAIR_B,
+	WORLD_GUARD_B,
+	WORLD_GUARD6_B,
 	WORLD_BACKENDS,
 };
 
@@ -144,6 +166,14 @@ enum {
 #define WORLD_GUE0_4_VIP6   "2001:db8:10::158"
 #define WORLD_GUE0_6_VIP4   "198.51.100.159"
 #define WORLD_GUE0_6_VIP6   "2001:db8:10::159"
+#define WORLD_ANY_VIP4      "198.51.100.100"
+#define WORLD_ANY_VIP6      "2001:db8:10::100"
+#define WORLD_POINT_VIP4    "198.18.5.5"
+#define WORLD_POINT_VIP6    "2001:db8:20:5::5"
+#define WORLD_GUARD_VIP4    "198.51.100.110"
+#define WORLD_GUARD_VIP6    "2001:db8:10::110"
+#define WORLD_GUARD6_VIP4   "198.51.100.111"
+#define WORLD_GUARD6_VIP6   "2001:db8:10::111"
 
 #define WORLD_SRC_MAC "\x02\x00\x00\x00\x00\x01"
 #define WORLD_DST_MAC "\x02\x00\x00\x00\x00\x02"
@@ -165,5 +195,8 @@ void world_fill(struct dp_tables *tables);
 void world_forget_flows(struct dp_tables *tables);
 /* Gives all of WORLD_MANY's slots to one backend. */
 void world_many_to(struct dp_tables *tables, uint32_t backend);
+
+/* What of it world_vips.c writes: VIPs that are prefixes, and access lists. */
+void world_fill_vips(struct dp_tables *tables);
 
 extern const char world_yaml[];

@@ -102,6 +102,12 @@ static const char *const whole_rows[] = {
 	"tcp6 twice tagged",
 	"tcp4 tagged, redirected",
 	"tcp4 three times tagged",
+	"case 34: esp4",
+	"case 34: sctp6 behind a routing header",
+	"case 32: icmp4 about esp",
+	"case 32: icmp6 about sctp behind options",
+	"tcp6 of a longer prefix",
+	"tcp4 allowed amid denied",
 };
 enum { WHOLE_ROWS = sizeof(whole_rows) / sizeof(whole_rows[0]) };
 

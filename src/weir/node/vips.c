@@ -60,40 +60,6 @@ static int name_all(struct vips *vips)
 	return 0;
 }
 
-int vips_init(struct vips *vips, const struct conf *conf, const uint32_t *services,
-	      struct dp_tables *tables, struct err *err)
-{
-	int ret;
-
-	*vips = (struct vips){.conf = conf, .services = services, .tables = tables};
-	ret = name_all(vips);
-	if (!ret)
-		ret = dp_tables_hold(tables, ABI_LIST_VIPS, ABI_LIST_VIPS, &vips->old,
-				     &vips->old_count);
-	if (ret) {
-		vips_fini(vips);
-		return err_set(err, ret, "the VIPs that were there cannot be read: %s",
-			       strerror(-ret));
-	}
-	for (size_t i = 0; i < vips->old_count; i++) {
-		uint8_t *use = use_of(vips, vips->old[i].value);
-
-		if (use)
-			*use = VIPS_USED;
-	}
-	return 0;
-}
-
-void vips_fini(struct vips *vips)
-{
-	free(vips->named);
-	free(vips->old);
-	vips->named = NULL;
-	vips->old = NULL;
-}
-
-/* --- writing --- */
-
 /* The listens of all services that have the VIP at `first`. Returns the next VIP's place. */
 static size_t collect_listens(const struct vips *vips, size_t first,
 			      uint64_t listens[ABI_VIP_LISTENS + 1], size_t *ret_count)
@@ -116,6 +82,66 @@ static size_t collect_listens(const struct vips *vips, size_t first,
 	*ret_count = count;
 	return at;
 }
+
+/* What will not fit is refused before anything changes. */
+static int check(const struct vips *vips, struct err *err)
+{
+	size_t ranges = 0, at = 0;
+
+	while (at < vips->named_count) {
+		const struct prefix *vip = &vips->named[at].vip;
+		uint64_t listens[ABI_VIP_LISTENS + 1];
+		char text[ADDR_TEXT_MAX];
+		size_t count;
+
+		at = collect_listens(vips, at, listens, &count);
+		ranges += !prefix_is_host(vip);
+		if (count > ABI_VIP_LISTENS)
+			return err_set(err, -ENOSPC, "VIP %s: more than %d listens",
+				       prefix_format_short(vip, text), ABI_VIP_LISTENS);
+	}
+	if (ranges > ABI_VIP_RANGES)
+		return err_set(err, -ENOSPC, "%zu VIPs are prefixes: the tables hold %d at most",
+			       ranges, ABI_VIP_RANGES);
+	return 0;
+}
+
+int vips_init(struct vips *vips, const struct conf *conf, const uint32_t *services,
+	      struct dp_tables *tables, struct err *err)
+{
+	int ret;
+
+	*vips = (struct vips){.conf = conf, .services = services, .tables = tables};
+	ret = name_all(vips);
+	if (!ret)
+		ret = dp_tables_hold(tables, ABI_LIST_VIPS, ABI_LIST_VIPS, &vips->old,
+				     &vips->old_count);
+	if (ret) {
+		vips_fini(vips);
+		return err_set(err, ret, "the VIPs that were there cannot be read: %s",
+			       strerror(-ret));
+	}
+	for (size_t i = 0; i < vips->old_count; i++) {
+		uint8_t *use = use_of(vips, vips->old[i].value);
+
+		if (use)
+			*use = VIPS_USED;
+	}
+	ret = check(vips, err);
+	if (ret)
+		vips_fini(vips);
+	return ret;
+}
+
+void vips_fini(struct vips *vips)
+{
+	free(vips->named);
+	free(vips->old);
+	vips->named = NULL;
+	vips->old = NULL;
+}
+
+/* --- writing --- */
 
 /* The prefix as it was there before, or NULL. */
 static struct dp_held *find_old(const struct vips *vips, const struct prefix *vip)
@@ -179,8 +205,8 @@ int vips_write(struct vips *vips, struct err *err)
 		else
 			ret = write_range(vips, vip, listens, count);
 		if (ret)
-			return err_set(err, ret, "VIP %s: more than %d listens, or no room for it",
-				       prefix_format_short(vip, text), ABI_VIP_LISTENS);
+			return err_set(err, ret, "VIP %s: no room for it",
+				       prefix_format_short(vip, text));
 	}
 	return 0;
 }

@@ -31,7 +31,7 @@ struct vips {
 	uint8_t use[ABI_VIP_RANGES]; /* of each record: enum vips_use */
 };
 
-/* Reads the tables as they are. */
+/* Reads the tables as they are. -ENOSPC: what the configuration names does not fit. */
 int vips_init(struct vips *vips, const struct conf *conf, const uint32_t *services,
 	      struct dp_tables *tables, struct err *err);
 void vips_fini(struct vips *vips);

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What a row of the packet table cannot show, in both engines: rate limits over time, access lists
+ * of many prefixes, the kernel's own longest match against a list searched from end to end, and a
+ * flood of flows that the table cannot hold.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka wants the five above first */
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../lib/engines.h"
+#include "../lib/frame.h"
+#include "../lib/world.h"
+#include "base/time.h"
+#include "dp/verdict.h"
+#include "weir/node/assemble.h"
+
+/* --- rate limits --- */
+
+static void limit_loose(uint32_t packets_per_second)
+{
+	for (size_t i = 0; i < engine_count; i++) {
+		struct abi_service *service = &engines[i].tables->services[WORLD_LOOSE];
+
+		service->rate_gap = assemble_rate_gap(packets_per_second);
+		service->flags |= ABI_SERVICE_RATE;
+	}
+	/* Whatever was before, the bucket is full by now. */
+	engines_now_ns += 10 * TIME_SECOND_NS;
+}
+
+static bool is_forwarded(void)
+{
+	struct frame_spec spec = {.src = WORLD_CLIENT4, .dst = WORLD_ONE4_VIP4, .dport = 9000};
+	static struct engine_outcome outcome;
+	const struct abi_trace *trace = &outcome.result.trace;
+	struct frame frame;
+
+	frame_build(&spec, &frame);
+	engines_run("rate", &frame, &outcome);
+	if (trace->verdict == VERDICT_FORWARDED)
+		return true;
+	assert_int_equal(trace->verdict, VERDICT_RATE_LIMITED);
+	assert_int_equal(trace->why, WHY_RATE);
+	assert_int_equal(trace->service, WORLD_LOOSE);
+	return false;
+}
+
+/* Of so many at once. */
+static uint32_t pass(uint32_t packets)
+{
+	uint32_t passed = 0;
+
+	for (uint32_t i = 0; i < packets; i++)
+		passed += is_forwarded();
+	return passed;
+}
+
+/* A burst is a tenth of a second's packets, and the one that the next gap begins with. */
+static void test_burst_and_rate(void **state)
+{
+	enum { RATE = 1000, BURST = RATE / 10 + 1, SECONDS = 3 };
+	uint32_t passed = 0;
+
+	(void)state;
+	limit_loose(RATE);
+	assert_int_equal(pass(2 * BURST), BURST);
+	engines_now_ns += TIME_MILLI_NS;
+	assert_int_equal(pass(10), 1);
+	engines_now_ns += 7 * TIME_MILLI_NS;
+	assert_int_equal(pass(20), 7);
+	/* Idle for long gives no more than a burst. */
+	engines_now_ns += 3600 * TIME_SECOND_NS;
+	assert_int_equal(pass(2 * BURST), BURST);
+	/* Twice as many as may, by a clock of 4 ms: half of them pass, to the packet. */
+	for (uint32_t i = 0; i < SECONDS * 250; i++) {
+		engines_now_ns += 4 * TIME_MILLI_NS;
+		passed += pass(8);
+	}
+	assert_int_equal(passed, SECONDS * RATE);
+	engines_refill();
+}
+
+static void test_extreme_rates(void **state)
+{
+	(void)state;
+	/* Less than one in a burst. */
+	limit_loose(1);
+	assert_int_equal(pass(10), 1);
+	engines_now_ns += 800 * TIME_MILLI_NS;
+	assert_int_equal(pass(10), 0);
+	engines_now_ns += 101 * TIME_MILLI_NS;
+	assert_int_equal(pass(10), 1);
+	engines_now_ns += 901 * TIME_MILLI_NS;
+	assert_int_equal(pass(10), 0);
+	/* More than any core sends. */
+	limit_loose(UINT32_MAX);
+	assert_int_equal(pass(2000), 2000);
+	assert_int_equal(assemble_rate_gap(0), 0);
+	assert_int_equal(assemble_rate_gap(UINT32_MAX), 60);
+	assert_int_equal(assemble_rate_gap(1), TIME_SECOND_NS * 256);
+	engines_refill();
+}
+
+/* A clock that is set back, and one whose time in 2^-8 ns does not fit a word any more. */
+static void test_clock(void **state)
+{
+	uint64_t before = engines_now_ns;
+
+	(void)state;
+	limit_loose(10);
+	assert_int_equal(pass(5), 2);
+	engines_now_ns -= 5 * TIME_SECOND_NS;
+	assert_int_equal(pass(5), 2);
+	engines_now_ns = (1ULL << 56) - 50 * TIME_MILLI_NS;
+	assert_int_equal(pass(5), 2);
+	engines_now_ns += 100 * TIME_MILLI_NS;
+	assert_int_equal(pass(5), 1);
+	engines_now_ns += TIME_SECOND_NS;
+	assert_int_equal(pass(5), 2);
+	/* A record whose owner before had a slower rate. */
+	limit_loose(1);
+	assert_int_equal(pass(5), 1);
+	for (size_t i = 0; i < engine_count; i++)
+		engines[i].tables->services[WORLD_LOOSE].rate_gap = assemble_rate_gap(100);
+	assert_int_equal(pass(50), 11);
+	engines_now_ns = before;
+	engines_refill();
+}
+
+/* An error about its flow counts as a packet of the service. */
+static void test_errors_are_limited(void **state)
+{
+	const struct frame_spec quoted = {
+		.src = WORLD_ONE4_VIP4, .dst = WORLD_CLIENT4, .sport = 9000};
+	struct frame_spec spec = {.src = WORLD_ROUTER4,
+				  .dst = WORLD_ONE4_VIP4,
+				  .proto = IPPROTO_ICMP,
+				  .icmp_type = 3,
+				  .quote = &quoted};
+	static struct engine_outcome outcome;
+	struct frame frame;
+
+	(void)state;
+	limit_loose(10);
+	frame_build(&spec, &frame);
+	engines_run("error", &frame, &outcome);
+	assert_int_equal(outcome.result.trace.verdict, VERDICT_FORWARDED);
+	assert_int_equal(pass(5), 1);
+	engines_run("error", &frame, &outcome);
+	assert_int_equal(outcome.result.trace.verdict, VERDICT_RATE_LIMITED);
+	engines_refill();
+}
+
+/* --- access lists --- */
+
+enum { PREFIXES = 4000, LOOKUPS = 2000 };
+
+static struct entry {
+	struct prefix prefix;
+	uint32_t value;
+} entries[PREFIXES];
+
+/* Near each other, so that many hold many others. */
+static struct addr random_addr(bool ipv6)
+{
+	struct addr addr = addr_from4(htonl(0xcb000000U | (uint32_t)(frame_random() & 0x7ffff)));
+
+	if (ipv6) {
+		addr = (struct addr){{0x20, 0x01, 0x0d, 0xb8}};
+		frame_put(addr.bytes + 4, 4, (uint32_t)frame_random() & 0x0303ffff);
+		frame_put(addr.bytes + 12, 4, (uint32_t)frame_random() & 0x80000003);
+	}
+	return addr;
+}
+
+static void cut(struct prefix *prefix)
+{
+	uint32_t bits = prefix->length + (addr_is4(&prefix->addr) ? 96U : 0);
+
+	for (uint32_t i = bits; i < 128; i++)
+		prefix->addr.bytes[i / 8] &= (uint8_t) ~(0x80 >> i % 8);
+}
+
+static void fill_lists(void)
+{
+	for (size_t i = 0; i < PREFIXES; i++) {
+		bool ipv6 = i % 2;
+		struct entry *entry = &entries[i];
+		struct abi_prefix key;
+
+		entry->prefix.addr = random_addr(ipv6);
+		entry->prefix.length =
+			(uint8_t)(ipv6 ? 20 + frame_random() % 109 : 8 + frame_random() % 25);
+		cut(&entry->prefix);
+		entry->value = frame_random() % 2 ? ABI_ACCESS_ALLOW : ABI_ACCESS_DENY;
+		key = dp_prefix(ABI_LIST_ACCESS + WORLD_GUARD, &entry->prefix);
+		for (size_t e = 0; e < engine_count; e++) {
+			struct dp_tables *tables = engines[e].tables;
+
+			assert_int_equal(tables->set_prefix(tables->prefixes, &key, entry->value),
+					 0);
+		}
+	}
+}
+
+static void empty_lists(void)
+{
+	for (size_t e = 0; e < engine_count; e++) {
+		struct dp_tables *tables = engines[e].tables;
+		uint32_t list = ABI_LIST_ACCESS + WORLD_GUARD;
+		struct dp_held *held;
+		size_t count;
+
+		assert_int_equal(dp_tables_hold(tables, list, list, &held, &count), 0);
+		for (size_t i = 0; i < count; i++)
+			assert_int_equal(tables->set_prefix(tables->prefixes, &held[i].prefix, 0),
+					 0);
+		free(held);
+		assert_int_equal(dp_tables_hold(tables, list, list, &held, &count), 0);
+		assert_int_equal(count, 0);
+		free(held);
+	}
+	engines_refill();
+}
+
+/* Of the same prefix twice the later one counts, as in the tables. */
+static bool twin_allows(const struct addr *source)
+{
+	const struct entry *best = NULL;
+
+	for (size_t i = 0; i < PREFIXES; i++) {
+		if (addr_is4(&entries[i].prefix.addr) == addr_is4(source) &&
+		    prefix_has(&entries[i].prefix, source) &&
+		    (!best || entries[i].prefix.length >= best->prefix.length))
+			best = &entries[i];
+	}
+	return best && best->value == ABI_ACCESS_ALLOW;
+}
+
+static void test_many_prefixes(void **state)
+{
+	static struct engine_outcome outcome;
+	uint32_t allowed = 0;
+
+	(void)state;
+	empty_lists();
+	fill_lists();
+	for (int i = 0; i < LOOKUPS; i++) {
+		struct addr source = random_addr(i % 2);
+		char text[ADDR_TEXT_MAX];
+		struct frame_spec spec = {
+			.src = addr_format(&source, text),
+			.dst = i % 2 ? WORLD_GUARD_VIP6 : WORLD_GUARD_VIP4,
+		};
+		bool allows = twin_allows(&source);
+		struct frame frame;
+
+		frame_build(&spec, &frame);
+		engines_run("access", &frame, &outcome);
+		if (outcome.result.trace.verdict != (allows ? VERDICT_FORWARDED : VERDICT_DENIED))
+			fail_msg("%s: verdict %u", text, outcome.result.trace.verdict);
+		allowed += allows;
+	}
+	assert_in_range(allowed, LOOKUPS / 10, LOOKUPS * 9 / 10);
+	empty_lists();
+}
+
+/* --- floods --- */
+
+/*
+ * Case 19: unique tuples, ten times the table. All are forwarded, and what was not recorded, or
+ * gave way, is counted. With a limit for new entries the rest of the table stays.
+ */
+static void flood(uint32_t insert_limit)
+{
+	enum { TUPLES = 10 * WORLD_FLOWS };
+	static struct engine_outcome outcome;
+	uint64_t lost[2] = {0}, made[2] = {0};
+
+	for (size_t e = 0; e < engine_count; e++) {
+		engines[e].tables->node->insert_limit = insert_limit;
+		made[e] -= engine_event_count(&engines[e], ABI_EVENT_FLOW_NEW);
+		lost[e] -= engine_event_count(&engines[e], ABI_EVENT_FLOW_SKIPPED) +
+			   engine_event_count(&engines[e], ABI_EVENT_FLOW_EVICTED);
+	}
+	for (uint32_t i = 0; i < TUPLES; i++) {
+		struct addr source = addr_from4(htonl(0x0a000000 + i));
+		char text[ADDR_TEXT_MAX];
+		struct frame_spec spec = {
+			.src = addr_format(&source, text),
+			.dst = WORLD_MANY_VIP4,
+			.proto = IPPROTO_UDP,
+			.dport = 443,
+			.sport = (uint16_t)(1 + i),
+		};
+		struct frame frame;
+
+		frame_build(&spec, &frame);
+		engines_run("case 19", &frame, &outcome);
+		assert_int_equal(outcome.result.trace.verdict, VERDICT_FORWARDED);
+		assert_int_not_equal(outcome.result.trace.backend, 0);
+	}
+	for (size_t e = 0; e < engine_count; e++) {
+		made[e] += engine_event_count(&engines[e], ABI_EVENT_FLOW_NEW);
+		lost[e] += engine_event_count(&engines[e], ABI_EVENT_FLOW_SKIPPED) +
+			   engine_event_count(&engines[e], ABI_EVENT_FLOW_EVICTED);
+		assert_true(lost[e] >= TUPLES - WORLD_FLOWS);
+		if (insert_limit < TUPLES)
+			assert_int_equal(made[e], insert_limit);
+	}
+	engines_refill();
+}
+
+static void test_case_19_flood(void **state)
+{
+	(void)state;
+	engines_refill();
+	engines_now_ns += 10 * TIME_SECOND_NS;
+	flood(UINT32_MAX);
+	engines_now_ns += 10 * TIME_SECOND_NS;
+	flood(100);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(engines_test_kernel_ran), cmocka_unit_test(test_burst_and_rate),
+		cmocka_unit_test(test_extreme_rates),      cmocka_unit_test(test_clock),
+		cmocka_unit_test(test_errors_are_limited), cmocka_unit_test(test_many_prefixes),
+		cmocka_unit_test(test_case_19_flood),
+	};
+
+	return cmocka_run_group_tests(tests, engines_open, engines_close);
+}
