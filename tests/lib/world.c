@@ -69,6 +69,16 @@ static const struct {
 		       .not_in_file = true,
 		       .mode = TUNNEL_L2DSR},
 #undef MODE
+#define POLICY(service_name, name_upper)                                               \
+	{                                                                              \
+		service_name, {WORLD_##name_upper##_VIP4, WORLD_##name_upper##_VIP6},  \
+			{TCP(443, 443), UDP(443, 443)}, .slots = 1, .untracked = true, \
+							.not_in_file = true,           \
+	}
+	[WORLD_CID] = POLICY("cid", CID),
+	[WORLD_KATRAN] = POLICY("katran", KATRAN),
+	[WORLD_LABEL] = POLICY("label", LABEL),
+#undef POLICY
 #undef TCP
 #undef UDP
 };
@@ -95,6 +105,11 @@ static const struct {
 	[WORLD_LINK4_B] = {"link4b", "10.0.4.3", WORLD_LINK4},
 	[WORLD_LINK6_B] = {"link6b", "2001:db8:9::43", WORLD_LINK6},
 	[WORLD_FAR_B] = {"farb", "10.0.4.4", WORLD_FAR},
+	[WORLD_CID1] = {"cid1", "10.0.5.1", WORLD_CID},
+	[WORLD_CID2] = {"cid2", "2001:db8:9::52", WORLD_NONE},
+	[WORLD_CID3] = {"cid3", "10.0.5.3", WORLD_NONE},
+	[WORLD_KATRAN1] = {"katran1", "10.0.5.4", WORLD_KATRAN},
+	[WORLD_LABEL1] = {"label1", "10.0.5.5", WORLD_LABEL},
 	[WORLD_E1] = {"e1", "10.0.3.4", WORLD_NONE},
 };
 
@@ -319,6 +334,7 @@ void world_fill(struct dp_tables *tables)
 		for (int v = 0; v < 2 && services[s].vips[v]; v++)
 			fill_vip(tables, services[s].vips[v]);
 	}
+	world_fill_policies(tables);
 	world_forget_flows(tables);
 }
 
