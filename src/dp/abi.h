@@ -59,7 +59,7 @@ enum abi_feature {
 struct abi_node {
 	__u64 slot_seed;         /* the fleet's: which slot a flow has */
 	__u64 flow_secret;       /* this node's: signatures, buckets */
-	__u64 vip_secret;        /* this node's: places in the VIP table */
+	__u64 vip_secret;        /* this node's: places of VIPs and of server ids */
 	__u64 clock_ns;          /* the time, where the engine runs by a given clock (trace) */
 	struct pkt_addr source4; /* outer sources: the prefix ... */
 	struct pkt_addr source6;
@@ -162,7 +162,10 @@ _Static_assert(sizeof(struct abi_backend) == 64, "abi_backend is a cache line");
 
 /* --- server ids: which backend a connection id or a TCP option names --- */
 
-/* Open-addressed; an unused place has key 0 and ends a search, one taken away has backend 0. */
+/*
+ * Open-addressed; an unused place has key 0 and ends a search, one taken away has backend 0. Ids
+ * are not even: a pool's may be 1, 2, 3; with 32 probes all that are allowed find a place.
+ */
 struct abi_server {
 	__u64 key; /* abi_server_key */
 	__u32 backend;
@@ -173,6 +176,11 @@ struct abi_server {
 static inline __u64 abi_server_key(__u32 first_slot, __u32 id)
 {
 	return 1ULL << 63 | (__u64)first_slot << 32 | id;
+}
+
+static inline __u32 abi_server_first_slot(__u64 key)
+{
+	return (__u32)(key >> 32) & 0x7fffffff;
 }
 
 /* --- flows --- */

@@ -50,6 +50,8 @@ enum abi_service_flags {
 	ABI_SERVICE_SERVER_ID = 1 << 13,    /* TCP's server-id option is looked for */
 	ABI_SERVICE_MSS = 1 << 14,          /* the MSS of a SYN is clamped */
 };
+/* What may give a packet another slot or backend than its 5-tuple. */
+#define ABI_SERVICE_BY_POLICY (ABI_SERVICE_POLICY | ABI_SERVICE_SERVER_ID)
 /* What most services have not: one question asks for all of it. */
 #define ABI_SERVICE_SPECIAL                                                                   \
 	(ABI_SERVICE_ACCESS | ABI_SERVICE_RATE | ABI_SERVICE_POLICY | ABI_SERVICE_SERVER_ID | \

@@ -7,7 +7,6 @@
 #pragma once
 
 #include "dp/abi.h"
-#include "dp/policy.h"
 #include "dp/verdict.h"
 #include "pkt/parse.h"
 
@@ -47,7 +46,7 @@ PKT_INLINE int special_is_within_rate(const struct abi_service *service, const s
 	return 1;
 }
 
-/* Before the choice. Ends with pkt->slot set, pkt->backend where an id names it, or a verdict. */
+/* Before the choice: PKT_ON or a verdict. */
 PKT_STAGE int special(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct abi_service *service = pkt ? env_service(pkt->service) : 0;
@@ -62,7 +61,5 @@ PKT_STAGE int special(struct pkt_ctx *ctx, struct pkt *pkt)
 		pkt->why = WHY_RATE;
 		return VERDICT_RATE_LIMITED;
 	}
-	if (service->flags & (ABI_SERVICE_POLICY | ABI_SERVICE_SERVER_ID))
-		return policy(ctx, pkt);
 	return PKT_ON;
 }

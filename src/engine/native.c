@@ -63,7 +63,7 @@ static struct abi_bucket *env_bucket(uint32_t index)
 	return index < world->tables.flow_buckets ? &world->tables.flows[index] : NULL;
 }
 
-static inline struct abi_server *env_server(uint32_t index)
+static struct abi_server *env_server(uint32_t index)
 {
 	return index < ABI_SERVERS ? &world->tables.servers[index] : NULL;
 }

@@ -32,12 +32,15 @@ struct pkt {
 	__u8 why;           /* enum why */
 	__u8 quoted;        /* an ICMP error: addresses, ports and protocol are the quoted flow's */
 	__u8 mode;          /* the service's: enum tunnel_mode */
+	__u8 labelled;      /* a tracked flow without an entry has `label_slot` */
+	__u8 unquoted;      /* what is quoted lacks what the service's policy goes by */
 	__be32 fragment_id; /* of a piece: the datagram's */
 	__u32 frame_length; /* as it came */
 	__u32 service;      /* chosen so far; 0: none */
 	__u32 backend;      /* chosen so far; 0: none */
 	__u32 slot;         /* in all slots */
 	__u32 table_first;  /* the pool's first slot */
+	__u32 label_slot;   /* in all slots, by the flow label */
 	__u64 hash;         /* of the flow, by the fleet's seed */
 };
 

@@ -106,6 +106,16 @@ static const struct {
 	[WORLD_GUE0_6] = APART("gue0_6", GUE0, GUE0_6, SECOND6),
 #undef APART
 #undef MODE
+#define POLICY(service_name, name_upper)                                               \
+	{                                                                              \
+		service_name, {WORLD_##name_upper##_VIP4, WORLD_##name_upper##_VIP6},  \
+			{TCP(443, 443), UDP(443, 443)}, .slots = 1, .untracked = true, \
+							.not_in_file = true,           \
+	}
+	[WORLD_CID] = POLICY("cid", CID),
+	[WORLD_KATRAN] = POLICY("katran", KATRAN),
+	[WORLD_LABEL] = POLICY("label", LABEL),
+#undef POLICY
 #undef TCP
 #undef UDP
 };
@@ -132,6 +142,11 @@ static const struct {
 	[WORLD_LINK4_B] = {"link4b", "10.0.4.3", WORLD_LINK4},
 	[WORLD_LINK6_B] = {"link6b", "2001:db8:9::43", WORLD_LINK6},
 	[WORLD_FAR_B] = {"farb", "10.0.4.4", WORLD_FAR},
+	[WORLD_CID1] = {"cid1", "10.0.7.1", WORLD_CID},
+	[WORLD_CID2] = {"cid2", "2001:db8:9::72", WORLD_NONE},
+	[WORLD_CID3] = {"cid3", "10.0.7.3", WORLD_NONE},
+	[WORLD_KATRAN1] = {"katran1", "10.0.7.4", WORLD_KATRAN},
+	[WORLD_LABEL1] = {"label1", "10.0.7.5", WORLD_LABEL},
 	[WORLD_E1] = {"e1", "10.0.3.4", WORLD_NONE},
 	[WORLD_PORTS_B] = {"portsb", "10.0.6.1", WORLD_PORTS},
 	[WORLD_RANGE_B] = {"rangeb", "10.0.6.2", WORLD_RANGE},
@@ -393,6 +408,7 @@ void world_fill(struct dp_tables *tables)
 			fill_vip(tables, services[s].vips[v]);
 	}
 	world_fill_vips(tables);
+	world_fill_policies(tables);
 	world_forget_flows(tables);
 }
 

@@ -52,6 +52,10 @@ enum world_service {
 	WORLD_PAIR,   /* any of a /31 and a /127 */
 	WORLD_GUARD,  /* tcp/80, any; an access list with holes in holes */
 	WORLD_GUARD6, /* tcp/80, any; all of IPv6 may, and nobody else */
+	/* These: tcp/443, udp/443; not tracked; their policies are those of world_policy.c. */
+	WORLD_CID,    /* quic-cid as QUIC-LB has it, and the server's id in TCP's option */
+	WORLD_KATRAN, /* quic-cid as Katran has it */
+	WORLD_LABEL,  /* flow-label */
 	WORLD_SERVICES,
 };
 
@@ -74,6 +78,11 @@ enum world_backend {
 	WORLD_LINK4_B,
 	WORLD_LINK6_B,
 	WORLD_FAR_B,
+	WORLD_CID1, /* owns CID's slots; id 1 */
+	WORLD_CID2, /* owns none: only ids lead to it */
+	WORLD_CID3, /* the same, but it may keep no flows */
+	WORLD_KATRAN1,
+	WORLD_LABEL1,
 	WORLD_E1, /* the backend that WORLD_EMPTY does not have: in the file it is down */
 	WORLD_GENEVE4_B,
 	WORLD_GENEVE6_B,
@@ -174,6 +183,22 @@ enum {
 #define WORLD_GUARD_VIP6    "2001:db8:10::110"
 #define WORLD_GUARD6_VIP4   "198.51.100.111"
 #define WORLD_GUARD6_VIP6   "2001:db8:10::111"
+#define WORLD_CID_VIP4      "198.51.100.201"
+#define WORLD_CID_VIP6      "2001:db8:10::201"
+#define WORLD_KATRAN_VIP4   "198.51.100.202"
+#define WORLD_KATRAN_VIP6   "2001:db8:10::202"
+#define WORLD_LABEL_VIP4    "198.51.100.203"
+#define WORLD_LABEL_VIP6    "2001:db8:10::203"
+
+/* What leads to WORLD_CID2; the last one in both services, by no more than four bytes. */
+enum {
+	WORLD_CID_CONFIG = 3,
+	WORLD_CID_LENGTH = 2,
+	WORLD_ID16 = 0x1234,
+	WORLD_ID24 = 0x345678,
+	WORLD_ID_UNKEPT = 0x0bad, /* to WORLD_CID3, in WORLD_CID */
+};
+#define WORLD_ID32 0x89abcdefU
 
 #define WORLD_SRC_MAC "\x02\x00\x00\x00\x00\x01"
 #define WORLD_DST_MAC "\x02\x00\x00\x00\x00\x02"
@@ -192,6 +217,8 @@ bool world_service_in_file(uint32_t service);
 
 /* Writes everything and forgets all flows. */
 void world_fill(struct dp_tables *tables);
+/* Policies and server ids: a part of world_fill. */
+void world_fill_policies(struct dp_tables *tables);
 void world_forget_flows(struct dp_tables *tables);
 /* Gives all of WORLD_MANY's slots to one backend. */
 void world_many_to(struct dp_tables *tables, uint32_t backend);

@@ -18,6 +18,7 @@
 #include "weir/node/access.h"
 #include "weir/node/assemble.h"
 #include "weir/node/records.h"
+#include "weir/node/servers.h"
 #include "weir/node/vips.h"
 
 struct balanced_pool {
@@ -242,14 +243,16 @@ static int write_service(struct balancer *balancer, struct access *access, size_
 	const struct conf_service *conf = &balancer->conf->services[at];
 	const struct balanced_pool *pool = &balancer->pools[pool_place(balancer, conf->pool)];
 	struct abi_service *service = &balancer->tables->services[balancer->services[at]];
-	uint32_t access_flags;
+	uint32_t access_flags, policy_flags;
 	int ret = access_write(access, conf, balancer->services[at], &access_flags, err);
 
 	if (ret)
 		return ret;
 	service->rate_gap = assemble_rate_gap(conf->rate_limit);
 	service->mode = assemble_mode(conf->forward);
-	__atomic_store_n(&service->flags, service_flags(conf) | access_flags, __ATOMIC_RELEASE);
+	policy_flags = servers_write_policy(conf, service);
+	__atomic_store_n(&service->flags, service_flags(conf) | access_flags | policy_flags,
+			 __ATOMIC_RELEASE);
 	service->pool_identity = pool->identity;
 	__atomic_store_n(&service->table, abi_table(pool->first_slot, pool_table_size(pool->pool)),
 			 __ATOMIC_RELEASE);
@@ -354,9 +357,13 @@ static int write_tables(struct balancer *balancer, struct access *access, struct
 		write_flags(balancer, i, balancer->start->now_ms);
 		pool_write_slots(pool->pool, balancer->tables->slots + pool->first_slot);
 	}
-	ret = write_services(balancer, access, err);
+	ret = servers_write(balancer, balancer->tables, err);
+	if (!ret)
+		ret = write_services(balancer, access, err);
 	if (!ret)
 		ret = vips_write(vips, err);
+	if (!ret)
+		ret = servers_drop_old(balancer, balancer->tables, err);
 	if (ret)
 		return ret;
 	vips_drop(vips);
@@ -442,6 +449,11 @@ const struct pool *balancer_pool(const struct balancer *balancer, size_t pool)
 uint32_t balancer_backend_record(const struct balancer *balancer, size_t pool, size_t member)
 {
 	return balancer->pools[pool].records[member];
+}
+
+uint32_t balancer_first_slot(const struct balancer *balancer, size_t pool)
+{
+	return balancer->pools[pool].first_slot;
 }
 
 uint32_t balancer_service_record(const struct balancer *balancer, size_t service)

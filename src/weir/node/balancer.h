@@ -43,6 +43,7 @@ const struct conf *balancer_conf(const struct balancer *balancer);
 /* Pools, members and services are named by their place in the configuration. */
 const struct pool *balancer_pool(const struct balancer *balancer, size_t pool);
 uint32_t balancer_backend_record(const struct balancer *balancer, size_t pool, size_t member);
+uint32_t balancer_first_slot(const struct balancer *balancer, size_t pool);
 uint32_t balancer_service_record(const struct balancer *balancer, size_t service);
 
 /*

@@ -16,7 +16,8 @@ static uint32_t of_service(const struct conf_service *service)
 	}
 	if (service->tracking == CONF_TRACKING_ALWAYS)
 		features |= ABI_HAS_TRACK;
-	if (service->rate_limit || access_is_limited(service))
+	if (service->rate_limit || access_is_limited(service) || service->tcp_server_id ||
+	    service->policy != CONF_POLICY_5TUPLE)
 		features |= ABI_HAS_SPECIAL;
 	return features;
 }
