@@ -11,7 +11,7 @@ static const struct {
 	const char *name, *vips[2];
 	uint64_t listens[3];
 	uint32_t slots;
-	bool untracked, not_in_file;
+	bool untracked, not_in_file, drops_pieces;
 	enum tunnel_mode mode;
 } services[WORLD_SERVICES] = {
 #define TCP(first, last) ((uint64_t)(first) | (uint64_t)(last) << 16 | (uint64_t)IPPROTO_TCP << 32)
@@ -69,6 +69,39 @@ static const struct {
 		       .not_in_file = true,
 		       .mode = TUNNEL_L2DSR},
 #undef MODE
+	[WORLD_TWIN_A] = {"twin-a",
+			  {WORLD_TWIN_VIP4, WORLD_TWIN_VIP6},
+			  {UDP(53, 53), TCP(80, 80)},
+			  .slots = 1,
+			  .not_in_file = true},
+	[WORLD_TWIN_B] = {"twin-b",
+			  {WORLD_TWIN_VIP4, WORLD_TWIN_VIP6},
+			  {UDP(443, 443), TCP(443, 443)},
+			  .slots = 1,
+			  .not_in_file = true},
+	[WORLD_WHOLE] = {"whole",
+			 {WORLD_WHOLE_VIP4, WORLD_WHOLE_VIP6},
+			 {TCP(80, 80), UDP(53, 53)},
+			 .slots = 1,
+			 .not_in_file = true,
+			 .drops_pieces = true},
+	[WORLD_WHOLE2] = {"whole2",
+			  {WORLD_WHOLE_VIP4, WORLD_WHOLE_VIP6},
+			  {UDP(443, 443)},
+			  .slots = 1,
+			  .not_in_file = true,
+			  .drops_pieces = true},
+	[WORLD_ANY] = {"any",
+		       {WORLD_ANY_VIP4, WORLD_ANY_VIP6},
+		       {(uint64_t)65535 << 16 | (uint64_t)ABI_PROTO_ANY << 32},
+		       .slots = 1,
+		       .not_in_file = true},
+	[WORLD_CROWD] = {"crowd",
+			 {WORLD_CROWD_VIP4, WORLD_CROWD_VIP6},
+			 {TCP(443, 443), UDP(443, 443)},
+			 .slots = WORLD_CROWD_SLOTS,
+			 .untracked = true,
+			 .not_in_file = true},
 #undef TCP
 #undef UDP
 };
@@ -95,6 +128,18 @@ static const struct {
 	[WORLD_LINK4_B] = {"link4b", "10.0.4.3", WORLD_LINK4},
 	[WORLD_LINK6_B] = {"link6b", "2001:db8:9::43", WORLD_LINK6},
 	[WORLD_FAR_B] = {"farb", "10.0.4.4", WORLD_FAR},
+	[WORLD_TWIN_A_B] = {"twin-ab", "10.0.5.1", WORLD_TWIN_A},
+	[WORLD_TWIN_B_B] = {"twin-bb", "2001:db8:9::52", WORLD_TWIN_B},
+	[WORLD_WHOLE_B] = {"wholeb", "10.0.5.3", WORLD_WHOLE},
+	[WORLD_ANY_B] = {"anyb", "10.0.5.4", WORLD_ANY},
+	[WORLD_CROWD1] = {"crowd1", "10.0.5.11", WORLD_CROWD},
+	{"crowd2", "10.0.5.12", WORLD_CROWD},
+	{"crowd3", "10.0.5.13", WORLD_CROWD},
+	{"crowd4", "10.0.5.14", WORLD_CROWD},
+	{"crowd5", "2001:db8:9::55", WORLD_CROWD},
+	{"crowd6", "2001:db8:9::56", WORLD_CROWD},
+	{"crowd7", "2001:db8:9::57", WORLD_CROWD},
+	{"crowd8", "2001:db8:9::58", WORLD_CROWD},
 	[WORLD_E1] = {"e1", "10.0.3.4", WORLD_NONE},
 };
 
@@ -196,6 +241,11 @@ bool world_service_tracks(uint32_t service)
 	return service != WORLD_NONE && !services[service].untracked;
 }
 
+bool world_service_pins(uint32_t service)
+{
+	return service != WORLD_NONE && !services[service].drops_pieces;
+}
+
 enum tunnel_mode world_service_mode(uint32_t service)
 {
 	return services[service].mode;
@@ -239,6 +289,7 @@ static void fill_node(struct dp_tables *tables)
 	node->handshake_ticks = 30;
 	node->closing_ticks = 15;
 	node->udp_ticks = 60;
+	node->fragment_ticks = 28;
 }
 
 static void fill_backend(struct dp_tables *tables, uint32_t index)
@@ -316,6 +367,8 @@ void world_fill(struct dp_tables *tables)
 		tables->services[s].mode = (uint8_t)services[s].mode;
 		tables->services[s].flags =
 			services[s].untracked ? 0 : ABI_SERVICE_TRACK | ABI_SERVICE_TOO_BIG;
+		if (world_service_pins(s))
+			tables->services[s].flags |= ABI_SERVICE_FRAGMENTS;
 		for (int v = 0; v < 2 && services[s].vips[v]; v++)
 			fill_vip(tables, services[s].vips[v]);
 	}

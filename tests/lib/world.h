@@ -2,8 +2,8 @@
 /*
  * The small world that packet tests play in: services, backends and a node, written into an
  * engine's tables by hand (so a test needs no configuration and knows every answer), and the same
- * services as a file for the command line. Each service but MANY has one backend, so that a row
- * can name it.
+ * services as a file for the command line. Each service but MANY and CROWD has one backend, so that
+ * a row can name it.
  */
 #pragma once
 
@@ -30,6 +30,13 @@ enum world_service {
 	WORLD_LINK4, /* the same by l2dsr; the family is that of the backend's address */
 	WORLD_LINK6,
 	WORLD_FAR, /* tcp/80; l2dsr, but its backend is behind a router */
+	/* Of the VIPs ...102 these two: pieces without ports may be either's. */
+	WORLD_TWIN_A, /* udp/53, tcp/80 */
+	WORLD_TWIN_B, /* udp/443, tcp/443 */
+	WORLD_WHOLE,  /* tcp/80, udp/53; takes no pieces: alone of all services */
+	WORLD_WHOLE2, /* udp/443 of WHOLE's VIPs; the same */
+	WORLD_ANY,    /* every protocol and port */
+	WORLD_CROWD,  /* tcp/443, udp/443; eight backends, untracked */
 	WORLD_SERVICES,
 };
 
@@ -52,6 +59,12 @@ enum world_backend {
 	WORLD_LINK4_B,
 	WORLD_LINK6_B,
 	WORLD_FAR_B,
+	WORLD_TWIN_A_B,
+	WORLD_TWIN_B_B,
+	WORLD_WHOLE_B,
+	WORLD_ANY_B,
+	WORLD_CROWD1,
+	WORLD_CROWD8 = WORLD_CROWD1 + 7,
 	WORLD_E1, /* the backend that WORLD_EMPTY does not have: in the file it is down */
 	WORLD_BACKENDS,
 };
@@ -62,6 +75,7 @@ enum {
 	WORLD_MTU = 1500,
 	WORLD_SMALL_MTU = 1300,
 	WORLD_MANY_SLOTS = 251,
+	WORLD_CROWD_SLOTS = 509,
 	WORLD_FLOWS = 4096,
 };
 
@@ -101,6 +115,16 @@ enum {
 #define WORLD_FAR_VIP4   "198.51.100.96"
 #define WORLD_FAR_VIP6   "2001:db8:10::96"
 
+/* Those of fragments. */
+#define WORLD_TWIN_VIP4  "198.51.100.102"
+#define WORLD_TWIN_VIP6  "2001:db8:10::102"
+#define WORLD_WHOLE_VIP4 "198.51.100.103"
+#define WORLD_WHOLE_VIP6 "2001:db8:10::103"
+#define WORLD_ANY_VIP4   "198.51.100.104"
+#define WORLD_ANY_VIP6   "2001:db8:10::104"
+#define WORLD_CROWD_VIP4 "198.51.100.105"
+#define WORLD_CROWD_VIP6 "2001:db8:10::105"
+
 #define WORLD_SRC_MAC "\x02\x00\x00\x00\x00\x01"
 #define WORLD_DST_MAC "\x02\x00\x00\x00\x00\x02"
 
@@ -110,6 +134,8 @@ const char *world_backend_name(uint32_t backend);
 /* Where the backend's tunnel ends. */
 struct addr world_backend_addr(uint32_t backend);
 bool world_service_tracks(uint32_t service);
+/* `fragments: pin` */
+bool world_service_pins(uint32_t service);
 enum tunnel_mode world_service_mode(uint32_t service);
 /* Of the services file: WORLD_EMPTY's backend e1 is to be said down, others behave as ONE4. */
 bool world_service_in_file(uint32_t service);

@@ -15,6 +15,9 @@ static uint32_t of_service(const struct conf_service *service)
 	}
 	if (service->tracking == CONF_TRACKING_ALWAYS)
 		features |= ABI_HAS_TRACK;
+	/* The entries of datagrams in pieces stand in the flow table. */
+	if (service->fragments == CONF_FRAGMENTS_PIN)
+		features |= ABI_HAS_FRAGMENT | ABI_HAS_TRACK;
 	return features;
 }
 
