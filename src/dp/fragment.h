@@ -161,6 +161,9 @@ PKT_STAGE int fragment(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip *vip
 	if (pkt->proto == IPPROTO_ICMP || pkt->proto == IPPROTO_ICMPV6)
 		return VERDICT_OTHER_PROTOCOL;
 	verdict = pkt->later ? fragment_find_later(pkt, vip) : fragment_find_first(ctx, pkt, vip);
+	if (verdict == VERDICT_NOT_LISTENED && pkt->proto != IPPROTO_TCP &&
+	    pkt->proto != IPPROTO_UDP)
+		return VERDICT_OTHER_PROTOCOL;
 	if (verdict != PKT_ON)
 		return verdict;
 	pkt->why = WHY_FRAGMENT;
