@@ -256,6 +256,22 @@ bool world_service_in_file(uint32_t service)
 	return !services[service].not_in_file;
 }
 
+bool world_vip_in_file(const char *vip)
+{
+	bool found = false;
+
+	for (uint32_t s = 1; vip && s < WORLD_SERVICES; s++) {
+		for (int v = 0; v < 2 && services[s].vips[v]; v++) {
+			if (strcmp(services[s].vips[v], vip) != 0)
+				continue;
+			if (!services[s].not_in_file)
+				return true;
+			found = true;
+		}
+	}
+	return !found;
+}
+
 static struct addr parse(const char *text)
 {
 	struct addr addr;

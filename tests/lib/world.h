@@ -139,6 +139,8 @@ bool world_service_pins(uint32_t service);
 enum tunnel_mode world_service_mode(uint32_t service);
 /* Of the services file: WORLD_EMPTY's backend e1 is to be said down, others behave as ONE4. */
 bool world_service_in_file(uint32_t service);
+/* False for a VIP (NULL: none) that only services have which are not there. */
+bool world_vip_in_file(const char *vip);
 
 /* Writes everything and forgets all flows. */
 void world_fill(struct dp_tables *tables);

@@ -133,7 +133,7 @@ static void check_lines(char *text)
 
 		assert_non_null(line);
 		frame_build(&row->spec, &frame);
-		if (world_service_in_file(row->service))
+		if (world_service_in_file(row->service) && world_vip_in_file(row->spec.dst))
 			check_line(row, &frame, line);
 		else
 			trace_expect_field(line, "verdict", "not_vip");
