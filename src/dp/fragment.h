@@ -171,21 +171,30 @@ PKT_STAGE int fragment(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip *vip
 	return service && piece_is_pinned(service) ? FRAGMENT_ON : VERDICT_FRAGMENT;
 }
 
-/* Ends with pkt->backend set, or a verdict. */
+/* By what all pieces have. Ends with pkt->backend set, or a verdict. */
+PKT_INLINE int fragment_choose_alike(struct pkt_ctx *ctx, struct pkt *pkt,
+				     const struct abi_service *service)
+{
+	if (!choose_slot(pkt))
+		return VERDICT_EMPTY;
+	if (env_has(ABI_HAS_SPECIAL) && service->flags & ABI_SERVICE_SPECIAL) {
+		int verdict = special(ctx, pkt);
+
+		if (verdict != PKT_ON)
+			return verdict;
+	}
+	return piece_by_slot(pkt, service) ? PKT_ON : VERDICT_EMPTY;
+}
+
+/* Both end as the one before. Here it is the way of any packet of the flow that is left. */
 PKT_INLINE int fragment_choose_first(struct pkt_ctx *ctx, struct pkt *pkt,
 				     const struct abi_service *service)
 {
-	int needs = piece_needs_entry(service, pkt), verdict;
-	__u8 flags = pkt->tcp_flags;
+	int verdict = choose_backend(ctx, pkt);
 	struct flow flow = {};
 	__u32 named;
 
-	/* Later pieces cannot know that a connection begins, so it must make no difference. */
-	if (!needs)
-		pkt->tcp_flags = 0;
-	verdict = choose_backend(ctx, pkt);
-	pkt->tcp_flags = flags;
-	if (verdict != PKT_ON || !pkt->backend || !needs)
+	if (verdict != PKT_ON || !pkt->backend)
 		return verdict;
 	named = (__u32)fragment_look(pkt, &flow);
 	if (named == pkt->service && fragment_holds(&flow))
@@ -197,25 +206,15 @@ PKT_INLINE int fragment_choose_first(struct pkt_ctx *ctx, struct pkt *pkt,
 	return PKT_ON;
 }
 
-/* Ends as the other. */
 PKT_INLINE int fragment_choose_later(struct pkt_ctx *ctx, struct pkt *pkt,
 				     const struct abi_service *service)
 {
+	int verdict = fragment_choose_alike(ctx, pkt, service);
 	struct flow flow = {};
 	__u32 named;
 
-	if (!choose_slot(pkt))
-		return VERDICT_EMPTY;
-	if (env_has(ABI_HAS_SPECIAL) && service->flags & ABI_SERVICE_SPECIAL) {
-		int verdict = special(ctx, pkt);
-
-		if (verdict != PKT_ON)
-			return verdict;
-	}
-	if (!piece_by_slot(pkt, service))
-		return VERDICT_EMPTY;
-	if (!piece_needs_entry(service, pkt))
-		return PKT_ON;
+	if (verdict != PKT_ON)
+		return verdict;
 	named = (__u32)fragment_look(pkt, &flow);
 	if (named == pkt->service && fragment_holds(&flow)) {
 		pkt->backend = flow_pin_backend(flow.pin);
@@ -234,8 +233,12 @@ PKT_STAGE int fragment_send(struct pkt_ctx *ctx, struct pkt *pkt)
 
 	if (!ctx || !service || !env_has(ABI_HAS_FRAGMENT))
 		return VERDICT_FRAGMENT;
-	verdict = pkt->later ? fragment_choose_later(ctx, pkt, service)
-			     : fragment_choose_first(ctx, pkt, service);
+	if (!piece_needs_entry(service, pkt))
+		verdict = fragment_choose_alike(ctx, pkt, service);
+	else if (pkt->later)
+		verdict = fragment_choose_later(ctx, pkt, service);
+	else
+		verdict = fragment_choose_first(ctx, pkt, service);
 	if (verdict == PKT_ON)
 		verdict = wrap(ctx, pkt);
 	/* What has no transport header is answered by none. */
