@@ -12,6 +12,9 @@
  * reader takes pin, key, pin again, and believes them when both pins are equal: if the place
  * changed hands in between, and the new pin happens to be equal, it says the same. State and
  * time change by compare-and-exchange of the pin, and only when they differ from what is there.
+ *
+ * Datagrams in pieces (dp/fragment.h) have entries here too, which give way to any flow that is
+ * under way and take no place of one. Such a key has the service where a flow's has the slot.
  */
 #pragma once
 
@@ -26,6 +29,7 @@ enum flow_state {
 	FLOW_FIN,         /* the client has sent FIN: only a SYN leads out */
 	FLOW_RST,         /* RST was seen: it may be forged, any other segment restores */
 	FLOW_UDP,
+	FLOW_FRAGMENT, /* no flow: a datagram in pieces */
 };
 
 enum {
@@ -36,9 +40,11 @@ enum {
 	FLOW_SLOT_SHIFT = 55,
 	FLOW_KEY_SLOT_BITS = 12,
 };
-#define FLOW_BUSY      (7ULL << FLOW_STATE_SHIFT) /* being written: matches nothing */
-#define FLOW_TIME_MASK ((1U << FLOW_TIME_BITS) - 1)
+#define FLOW_BUSY          (7ULL << FLOW_STATE_SHIFT) /* being written: matches nothing */
+#define FLOW_TIME_MASK     ((1U << FLOW_TIME_BITS) - 1)
+#define FLOW_KEY_SLOT_MASK ((1U << FLOW_KEY_SLOT_BITS) - 1)
 _Static_assert(ABI_SLOTS <= 1 << (FLOW_KEY_SLOT_BITS + 64 - FLOW_SLOT_SHIFT), "a slot fits");
+_Static_assert(ABI_SERVICES <= 1 << FLOW_KEY_SLOT_BITS, "a piece's entry has room for its service");
 
 /* A flow as looked for, and as found. */
 struct flow {
@@ -89,7 +95,9 @@ PKT_INLINE __u32 flow_limit_ticks(const struct abi_node *node, __u32 state)
 		return node->established_ticks;
 	if (state == FLOW_HANDSHAKE)
 		return node->handshake_ticks;
-	return state == FLOW_UDP ? node->udp_ticks : node->closing_ticks;
+	if (state == FLOW_UDP)
+		return node->udp_ticks;
+	return state == FLOW_FRAGMENT ? node->fragment_ticks : node->closing_ticks;
 }
 
 PKT_INLINE int flow_pin_live(const struct abi_node *node, __u64 pin, __u32 tick)
@@ -98,20 +106,43 @@ PKT_INLINE int flow_pin_live(const struct abi_node *node, __u64 pin, __u32 tick)
 }
 
 /* Fills what a look-up needs. */
-PKT_INLINE void flow_prepare(struct flow *flow, const struct abi_node *node, const struct pkt *pkt,
-			     __u64 now_ns)
+PKT_INLINE void flow_prepare_hash(struct flow *flow, const struct abi_node *node, __u64 hash,
+				  __u64 now_ns)
 {
-	__u64 hash = pkt_hash_tuple(&pkt->src, &pkt->dst, pkt->sport, pkt->dport, pkt->proto,
-				    node->flow_secret);
-	__u32 low = (1U << FLOW_KEY_SLOT_BITS) - 1;
-
-	flow->key = (hash & ~(__u64)low) | (pkt->slot & low);
-	flow->slot = pkt->slot;
+	flow->key = (hash & ~(__u64)FLOW_KEY_SLOT_MASK) | (flow->slot & FLOW_KEY_SLOT_MASK);
 	/* 12 bits of the hash are not in the key; the buckets bring them in. */
 	flow->buckets[0] = (__u32)hash & node->flow_buckets_mask;
 	flow->buckets[1] = (__u32)pkt_hash_end(hash) & node->flow_buckets_mask;
 	flow->tick = (__u32)(now_ns >> ABI_TICK_SHIFT);
 	flow->pin = 0;
+}
+
+PKT_INLINE void flow_prepare(struct flow *flow, const struct abi_node *node, const struct pkt *pkt,
+			     __u64 now_ns)
+{
+	flow->slot = pkt->slot;
+	flow_prepare_hash(flow, node,
+			  pkt_hash_tuple(&pkt->src, &pkt->dst, pkt->sport, pkt->dport, pkt->proto,
+					 node->flow_secret),
+			  now_ns);
+}
+
+/*
+ * The same for the datagram that a piece is of: the id stands for the ports, the secret is one that
+ * no flow is hashed with, and the slot is left 0, for a piece may not know its service. Of IPv6 the
+ * protocol does not count (RFC 8200, section 4.5).
+ */
+PKT_INLINE void flow_prepare_piece(struct flow *flow, const struct abi_node *node,
+				   const struct pkt *pkt, __u64 now_ns)
+{
+	__u8 proto = pkt->version == 4 ? pkt->proto : IPPROTO_FRAGMENT;
+
+	flow->slot = 0;
+	flow_prepare_hash(flow, node,
+			  pkt_hash_tuple(&pkt->src, &pkt->dst, (__be16)pkt->fragment_id,
+					 (__be16)(pkt->fragment_id >> 16), proto,
+					 pkt_hash_end(node->flow_secret)),
+			  now_ns);
 }
 
 /* The state after a segment; `state` is that before, FLOW_NONE for a new flow. */
@@ -147,8 +178,35 @@ PKT_INLINE int flow_find_in(struct flow *flow, struct abi_bucket *bucket, __u32 
 	return 0;
 }
 
-/* What is lost when an entry gives way to the flow: nothing up to FLOW_WORTH_EXPIRED. */
-enum { FLOW_WORTH_OWN, FLOW_WORTH_EMPTY, FLOW_WORTH_EXPIRED };
+/* Looks in one bucket for the datagram of a piece. Returns its service, or 0. */
+PKT_INLINE __u32 flow_find_piece_in(struct flow *flow, struct abi_bucket *bucket, __u32 index)
+{
+	for (__u32 i = 0; i < ABI_BUCKET_FLOWS; i++) {
+		__u64 pin = *(volatile __u64 *)&bucket->flows[i].pin;
+		__u64 key = *(volatile __u64 *)&bucket->flows[i].key;
+
+		if ((key ^ flow->key) & ~(__u64)FLOW_KEY_SLOT_MASK ||
+		    flow_pin_state(pin) != FLOW_FRAGMENT ||
+		    *(volatile __u64 *)&bucket->flows[i].pin != pin)
+			continue;
+		flow->pin = pin;
+		flow->bucket = index;
+		flow->place = i;
+		return (__u32)key & FLOW_KEY_SLOT_MASK;
+	}
+	return 0;
+}
+
+/*
+ * What is lost when an entry gives way to the flow: nothing up to FLOW_WORTH_EXPIRED, and from
+ * FLOW_WORTH_FLOW on a flow that is under way.
+ */
+enum {
+	FLOW_WORTH_OWN,
+	FLOW_WORTH_EMPTY,
+	FLOW_WORTH_EXPIRED,
+	FLOW_WORTH_FLOW = 2 << FLOW_TIME_BITS,
+};
 PKT_INLINE __u32 flow_worth(const struct abi_node *node, const struct flow *flow,
 			    const struct abi_flow *entry)
 {
@@ -162,7 +220,7 @@ PKT_INLINE __u32 flow_worth(const struct abi_node *node, const struct flow *flow
 		return FLOW_WORTH_OWN;
 	if (age > flow_limit_ticks(node, state))
 		return FLOW_WORTH_EXPIRED;
-	if (state == FLOW_FIN || state == FLOW_RST)
+	if (state == FLOW_FIN || state == FLOW_RST || state == FLOW_FRAGMENT)
 		rank = 1;
 	else
 		rank = state == FLOW_HANDSHAKE ? 2 : 3;

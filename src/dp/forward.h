@@ -18,6 +18,7 @@
  *   int env_has(enum abi_feature)             constant in BPF: what is off is not there
  *   int env_slow(ctx, const struct pkt *, int mtu)  gives the frame to the daemon; 0 or negative
  *   int env_may_insert(u32 limit, u32 tick)   one more new entry on this core in this tick?
+ *   int env_may_pin(u32 limit, u32 tick)      the same for one more datagram in pieces
  *   int env_may_reply(u32 limit, u32 tick)    the same for one more answer of the node's own
  *   int env_may_slow(u32 limit, u32 tick)     the same for one more frame to the daemon
  *   int env_swap(__u64 *at, __u64 old, __u64 new)  compare-and-exchange; whether it was done
@@ -72,6 +73,8 @@ PKT_STAGE int forward_extensions(struct pkt_ctx *ctx, struct pkt *pkt)
 	}
 	pkt->fragment = chain.fragment;
 	pkt->later = chain.later;
+	pkt->fragment_id = chain.fragment_id;
+	pkt->piece_proto = chain.piece_proto;
 	if (chained == PKT_CHAIN_BEYOND) {
 		pkt->why = WHY_LIMIT;
 		return VERDICT_EXTENSIONS;
@@ -173,7 +176,7 @@ PKT_STAGE int forward_other(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip
 	return verdict;
 }
 
-/* Whose packet is it? Ends with pkt->service set, or a verdict. */
+/* Whose packet is it? Ends with pkt->service set, FRAGMENT_ON for a piece, or a verdict. */
 PKT_STAGE int forward_classify(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	enum pkt_parsed parsed;
@@ -234,6 +237,8 @@ PKT_STAGE int forward_tagged(struct pkt_ctx *ctx, struct pkt *pkt)
 	verdict = forward_classify(ctx, pkt);
 	if (verdict == PKT_ON)
 		verdict = forward_send(ctx, pkt);
+	else if (verdict == FRAGMENT_ON)
+		verdict = fragment_send(ctx, pkt);
 	pkt->frame_length = frame_length;
 	if (verdict == VERDICT_REDIRECTED)
 		return verdict;
@@ -250,6 +255,8 @@ PKT_INLINE int forward(struct pkt_ctx *ctx, struct pkt *pkt)
 		verdict = forward_send(ctx, pkt);
 	else if (verdict == VERDICT_NOT_IP)
 		verdict = forward_tagged(ctx, pkt);
+	else if (verdict == FRAGMENT_ON)
+		verdict = fragment_send(ctx, pkt);
 	env_count(pkt, (__u32)verdict);
 	if (env_has(ABI_HAS_TRACE))
 		env_trace(pkt, (__u32)verdict);

@@ -63,7 +63,7 @@ struct window {
 	__u32 tick;
 	__u32 done;
 };
-enum { WINDOW_INSERT, WINDOW_REPLY, WINDOW_SLOW, WINDOWS };
+enum { WINDOW_INSERT, WINDOW_PIN, WINDOW_REPLY, WINDOW_SLOW, WINDOWS };
 
 COUNTERS(verdict_counts, struct abi_count, VERDICT_COUNT);
 COUNTERS(service_counts, struct abi_count, ABI_SERVICES);
@@ -126,6 +126,7 @@ static __always_inline int may(__u32 what, __u32 limit, __u32 tick)
 }
 
 #define env_may_insert(limit, tick) may(WINDOW_INSERT, limit, tick)
+#define env_may_pin(limit, tick)    may(WINDOW_PIN, limit, tick)
 #define env_may_reply(limit, tick)  may(WINDOW_REPLY, limit, tick)
 #define env_may_slow(limit, tick)   may(WINDOW_SLOW, limit, tick)
 

@@ -24,7 +24,7 @@ struct native {
 	struct window {
 		uint32_t tick;
 		uint32_t done;
-	} inserts, replies, slows; /* in the current tick */
+	} inserts, pins, replies, slows; /* in the current tick */
 	uint64_t rates[ABI_SERVICES];
 	struct prefixes *prefixes;
 };
@@ -105,6 +105,7 @@ static int may(struct window *window, uint32_t limit, uint32_t tick)
 }
 
 #define env_may_insert(limit, tick) may(&world->inserts, limit, tick)
+#define env_may_pin(limit, tick)    may(&world->pins, limit, tick)
 #define env_may_reply(limit, tick)  may(&world->replies, limit, tick)
 #define env_may_slow(limit, tick)   may(&world->slows, limit, tick)
 

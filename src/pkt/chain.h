@@ -25,9 +25,12 @@ struct pkt_chain {
 	__u32 at;
 	__u32 end;     /* of the packet */
 	__u8 proto;    /* of the header at `at` */
-	__u8 fragment; /* there was a fragment header ... */
-	__u8 later;    /* ... of a piece that is not the first: no transport header follows */
-	__u8 pad;
+	__u8 split;    /* there was a fragment header ... */
+	__u8 fragment; /* ... of a datagram that has more than one piece ... */
+	__u8 later;    /* ... of which this is not the first: no transport header follows */
+	__be32 fragment_id;
+	__u8 piece_proto; /* what the fragment header says that the datagram begins with */
+	__u8 pad[3];
 };
 
 /* What all of them begin with: the shortest is as long as this, and so is a fragment header. */
@@ -43,6 +46,16 @@ PKT_INLINE int pkt_chain_is_extension(__u8 proto)
 	       proto == IPPROTO_FRAGMENT;
 }
 
+/* A fragment header. Neither an offset nor more to come: it is the whole datagram (RFC 6946). */
+PKT_INLINE void pkt_chain_split(struct pkt_chain *chain, const struct pkt_extension *extension)
+{
+	chain->split = 1;
+	chain->later = (extension->rest[0] | (extension->rest[1] & 0xf8)) != 0;
+	chain->fragment = chain->later || extension->rest[1] & 1;
+	pkt_copy(&chain->fragment_id, extension->rest + 2, sizeof(chain->fragment_id));
+	chain->piece_proto = extension->next;
+}
+
 /* One header. PKT_CHAIN_OVER: it is behind us. */
 PKT_INLINE enum pkt_chained pkt_chain_step(const struct pkt_ctx *ctx, struct pkt_chain *chain,
 					   int first)
@@ -54,8 +67,10 @@ PKT_INLINE enum pkt_chained pkt_chain_step(const struct pkt_ctx *ctx, struct pkt
 	if (!extension || chain->at + sizeof(*extension) > chain->end)
 		return PKT_CHAIN_CUT;
 	if (chain->proto == IPPROTO_FRAGMENT) {
-		chain->fragment = 1;
-		chain->later = (extension->rest[0] | (extension->rest[1] & 0xf8)) != 0;
+		/* A piece of a piece: no sender makes it, and which datagram's would it be? */
+		if (chain->split)
+			return PKT_CHAIN_BEYOND;
+		pkt_chain_split(chain, extension);
 	} else {
 		if (chain->proto == IPPROTO_HOPOPTS && !first)
 			return PKT_CHAIN_BEYOND;

@@ -34,6 +34,7 @@ struct pkt {
 	__u8 mode;          /* the service's: enum tunnel_mode */
 	__u8 labelled;      /* a tracked flow without an entry has `label_slot` */
 	__u8 unquoted;      /* what is quoted lacks what the service's policy goes by */
+	__u8 piece_proto;   /* of a piece: the protocol that all pieces name */
 	__be32 fragment_id; /* of a piece: the datagram's */
 	__u32 frame_length; /* as it came */
 	__u32 service;      /* chosen so far; 0: none */
@@ -67,7 +68,6 @@ PKT_INLINE enum pkt_parsed pkt_parse_ip4(struct pkt_cursor *cursor, struct pkt *
 	pkt->proto = ip->protocol;
 	pkt->fragment = (ip->frag_off & PKT_BE16(0x3fff)) != 0;
 	pkt->later = (ip->frag_off & PKT_BE16(0x1fff)) != 0;
-	pkt->fragment_id = ip->id;
 	pkt->l4 = (__u16)(sizeof(pkt_eth) + header);
 	pkt->src = pkt_addr4(ip->saddr);
 	pkt->dst = pkt_addr4(ip->daddr);

@@ -19,7 +19,6 @@
 #define TO_B6(name, ...)             ROW(name, FORWARDED, SLOT, ONE6, B6, __VA_ARGS__)
 #define NOT_OURS(name, verdict, ...) ROW(name, verdict, NOT_VIP, NONE, NOBODY, __VA_ARGS__)
 #define REFUSED(name, verdict, ...)  ROW(name, verdict, MALFORMED, NONE, NOBODY, __VA_ARGS__)
-#define PIECE(name, ...)             ROW(name, FRAGMENT, FRAGMENT, NONE, NOBODY, __VA_ARGS__)
 
 /* Too big: its sender is told, or not. */
 #define TOLD(name, service, backend, ...) \

@@ -27,6 +27,16 @@ static inline bool packet_row_leaves(const struct packet_row *row)
 	return row->verdict == VERDICT_FORWARDED || row->verdict == VERDICT_REDIRECTED;
 }
 
+/* A piece of a datagram that is not the first. */
+static inline bool packet_row_is_later(const struct packet_row *row)
+{
+	for (int i = 0; i < FRAME_EXTENSIONS; i++) {
+		if (row->spec.extensions[i] == FRAME_EXT_FRAGMENT)
+			return (row->spec.frag & 0xfff8) != 0;
+	}
+	return (row->spec.frag & 0x1fff) != 0;
+}
+
 /* To its sender, by the node itself. */
 static inline bool packet_row_is_answered(const struct packet_row *row)
 {

@@ -11,7 +11,7 @@ static const struct {
 	const char *name, *vips[2];
 	uint64_t listens[3];
 	uint32_t slots;
-	bool untracked, not_in_file;
+	bool untracked, not_in_file, drops_pieces;
 	enum tunnel_mode mode;
 	uint32_t other; /* its slots' other owner */
 } services[WORLD_SERVICES] = {
@@ -116,6 +116,39 @@ static const struct {
 	[WORLD_KATRAN] = POLICY("katran", KATRAN),
 	[WORLD_LABEL] = POLICY("label", LABEL),
 #undef POLICY
+	[WORLD_TWIN_A] = {"twin-a",
+			  {WORLD_TWIN_VIP4, WORLD_TWIN_VIP6},
+			  {UDP(53, 53), TCP(80, 80)},
+			  .slots = 1,
+			  .not_in_file = true},
+	[WORLD_TWIN_B] = {"twin-b",
+			  {WORLD_TWIN_VIP4, WORLD_TWIN_VIP6},
+			  {UDP(443, 443), TCP(443, 443)},
+			  .slots = 1,
+			  .not_in_file = true},
+	[WORLD_WHOLE] = {"whole",
+			 {WORLD_WHOLE_VIP4, WORLD_WHOLE_VIP6},
+			 {TCP(80, 80), UDP(53, 53)},
+			 .slots = 1,
+			 .not_in_file = true,
+			 .drops_pieces = true},
+	[WORLD_WHOLE2] = {"whole2",
+			  {WORLD_WHOLE_VIP4, WORLD_WHOLE_VIP6},
+			  {UDP(443, 443)},
+			  .slots = 1,
+			  .not_in_file = true,
+			  .drops_pieces = true},
+	[WORLD_EVERY] = {"every",
+			 {WORLD_EVERY_VIP4, WORLD_EVERY_VIP6},
+			 {(uint64_t)65535 << 16 | (uint64_t)ABI_PROTO_ANY << 32},
+			 .slots = 1,
+			 .not_in_file = true},
+	[WORLD_CROWD] = {"crowd",
+			 {WORLD_CROWD_VIP4, WORLD_CROWD_VIP6},
+			 {TCP(443, 443), UDP(443, 443)},
+			 .slots = WORLD_CROWD_SLOTS,
+			 .untracked = true,
+			 .not_in_file = true},
 #undef TCP
 #undef UDP
 };
@@ -147,6 +180,18 @@ static const struct {
 	[WORLD_CID3] = {"cid3", "10.0.7.3", WORLD_NONE},
 	[WORLD_KATRAN1] = {"katran1", "10.0.7.4", WORLD_KATRAN},
 	[WORLD_LABEL1] = {"label1", "10.0.7.5", WORLD_LABEL},
+	[WORLD_TWIN_A_B] = {"twin-ab", "10.0.8.1", WORLD_TWIN_A},
+	[WORLD_TWIN_B_B] = {"twin-bb", "2001:db8:9::852", WORLD_TWIN_B},
+	[WORLD_WHOLE_B] = {"wholeb", "10.0.8.3", WORLD_WHOLE},
+	[WORLD_EVERY_B] = {"everyb", "10.0.8.4", WORLD_EVERY},
+	[WORLD_CROWD1] = {"crowd1", "10.0.8.11", WORLD_CROWD},
+	{"crowd2", "10.0.8.12", WORLD_CROWD},
+	{"crowd3", "10.0.8.13", WORLD_CROWD},
+	{"crowd4", "10.0.8.14", WORLD_CROWD},
+	{"crowd5", "2001:db8:9::855", WORLD_CROWD},
+	{"crowd6", "2001:db8:9::856", WORLD_CROWD},
+	{"crowd7", "2001:db8:9::857", WORLD_CROWD},
+	{"crowd8", "2001:db8:9::858", WORLD_CROWD},
 	[WORLD_E1] = {"e1", "10.0.3.4", WORLD_NONE},
 	[WORLD_PORTS_B] = {"portsb", "10.0.6.1", WORLD_PORTS},
 	[WORLD_RANGE_B] = {"rangeb", "10.0.6.2", WORLD_RANGE},
@@ -278,6 +323,11 @@ bool world_service_tracks(uint32_t service)
 	return service != WORLD_NONE && !services[service].untracked;
 }
 
+bool world_service_pins(uint32_t service)
+{
+	return service != WORLD_NONE && !services[service].drops_pieces;
+}
+
 enum tunnel_mode world_service_mode(uint32_t service)
 {
 	return services[service].mode;
@@ -286,6 +336,22 @@ enum tunnel_mode world_service_mode(uint32_t service)
 bool world_service_in_file(uint32_t service)
 {
 	return !services[service].not_in_file;
+}
+
+bool world_vip_in_file(const char *vip)
+{
+	bool found = false;
+
+	for (uint32_t s = 1; vip && s < WORLD_SERVICES; s++) {
+		for (int v = 0; v < 2 && services[s].vips[v]; v++) {
+			if (strcmp(services[s].vips[v], vip) != 0)
+				continue;
+			if (!services[s].not_in_file)
+				return true;
+			found = true;
+		}
+	}
+	return !found;
 }
 
 static struct addr parse(const char *text)
@@ -326,6 +392,7 @@ static void fill_node(struct dp_tables *tables)
 	node->handshake_ticks = 30;
 	node->closing_ticks = 15;
 	node->udp_ticks = 60;
+	node->fragment_ticks = 28;
 }
 
 static void fill_backend(struct dp_tables *tables, uint32_t index)
@@ -404,6 +471,8 @@ void world_fill(struct dp_tables *tables)
 		tables->services[s].mode = (uint8_t)services[s].mode;
 		tables->services[s].flags =
 			services[s].untracked ? 0 : ABI_SERVICE_TRACK | ABI_SERVICE_TOO_BIG;
+		if (world_service_pins(s))
+			tables->services[s].flags |= ABI_SERVICE_FRAGMENTS;
 		for (int v = 0; v < 2 && services[s].vips[v]; v++)
 			fill_vip(tables, services[s].vips[v]);
 	}

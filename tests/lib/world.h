@@ -2,8 +2,8 @@
 /*
  * The small world that packet tests play in: services, backends and a node, written into an
  * engine's tables by hand (so a test needs no configuration and knows every answer), and the same
- * services as a file for the command line. Each service but MANY has one backend, so that a row
- * can name it.
+ * services as a file for the command line. Each service but MANY and CROWD has one backend, so that
+ * a row can name it.
  */
 #pragma once
 
@@ -56,6 +56,13 @@ enum world_service {
 	WORLD_CID,    /* quic-cid as QUIC-LB has it, and the server's id in TCP's option */
 	WORLD_KATRAN, /* quic-cid as Katran has it */
 	WORLD_LABEL,  /* flow-label */
+	/* Of the VIPs ...102 these two: pieces without ports may be either's. */
+	WORLD_TWIN_A, /* udp/53, tcp/80 */
+	WORLD_TWIN_B, /* udp/443, tcp/443 */
+	WORLD_WHOLE,  /* tcp/80, udp/53; takes no pieces: alone of all services */
+	WORLD_WHOLE2, /* udp/443 of WHOLE's VIPs; the same */
+	WORLD_EVERY,  /* every protocol and port */
+	WORLD_CROWD,  /* tcp/443, udp/443; eight backends, untracked */
 	WORLD_SERVICES,
 };
 
@@ -83,6 +90,12 @@ enum world_backend {
 	WORLD_CID3, /* the same, but it may keep no flows */
 	WORLD_KATRAN1,
 	WORLD_LABEL1,
+	WORLD_TWIN_A_B,
+	WORLD_TWIN_B_B,
+	WORLD_WHOLE_B,
+	WORLD_EVERY_B,
+	WORLD_CROWD1,
+	WORLD_CROWD8 = WORLD_CROWD1 + 7,
 	WORLD_E1, /* the backend that WORLD_EMPTY does not have: in the file it is down */
 	WORLD_GENEVE4_B,
 	WORLD_GENEVE6_B,
@@ -115,6 +128,7 @@ enum {
 	WORLD_MTU = 1500,
 	WORLD_SMALL_MTU = 1300,
 	WORLD_MANY_SLOTS = 251,
+	WORLD_CROWD_SLOTS = 509,
 	WORLD_FLOWS = 4096,
 	WORLD_PORT = 8080,
 };
@@ -199,6 +213,15 @@ enum {
 	WORLD_ID_UNKEPT = 0x0bad, /* to WORLD_CID3, in WORLD_CID */
 };
 #define WORLD_ID32 0x89abcdefU
+/* Those of fragments. */
+#define WORLD_TWIN_VIP4  "198.51.100.212"
+#define WORLD_TWIN_VIP6  "2001:db8:10::212"
+#define WORLD_WHOLE_VIP4 "198.51.100.213"
+#define WORLD_WHOLE_VIP6 "2001:db8:10::213"
+#define WORLD_EVERY_VIP4 "198.51.100.214"
+#define WORLD_EVERY_VIP6 "2001:db8:10::214"
+#define WORLD_CROWD_VIP4 "198.51.100.215"
+#define WORLD_CROWD_VIP6 "2001:db8:10::215"
 
 #define WORLD_SRC_MAC "\x02\x00\x00\x00\x00\x01"
 #define WORLD_DST_MAC "\x02\x00\x00\x00\x00\x02"
@@ -211,9 +234,13 @@ struct addr world_backend_addr(uint32_t backend);
 /* The port to deliver to of what came to the VIP's. */
 uint16_t world_backend_port(uint32_t backend, uint16_t vip_port);
 bool world_service_tracks(uint32_t service);
+/* `fragments: pin` */
+bool world_service_pins(uint32_t service);
 enum tunnel_mode world_service_mode(uint32_t service);
 /* Of the services file: WORLD_EMPTY's backend e1 is to be said down, others behave as ONE4. */
 bool world_service_in_file(uint32_t service);
+/* False for a VIP (NULL: none) that only services have which are not there. */
+bool world_vip_in_file(const char *vip);
 
 /* Writes everything and forgets all flows. */
 void world_fill(struct dp_tables *tables);

@@ -21,6 +21,9 @@
 #include "weir/node/servers.h"
 #include "weir/node/vips.h"
 
+/* As long as Linux waits for the rest of a datagram. */
+enum { FRAGMENT_MS = 30 * 1000 };
+
 struct balanced_pool {
 	struct pool *pool;
 	uint64_t identity;
@@ -182,6 +185,7 @@ static void write_node(struct balancer *balancer)
 	node->handshake_ticks = ticks(conf->flows.handshake_ms);
 	node->closing_ticks = ticks(conf->flows.closing_ms);
 	node->udp_ticks = ticks(conf->flows.udp_ms);
+	node->fragment_ticks = ticks(FRAGMENT_MS);
 	node->insert_limit = conf->flows.insert_limit;
 	node->reply_limit = conf->reply_limit;
 	/* Without a prefix the source is the node's own address: balancer_set_source. */
@@ -233,6 +237,8 @@ static uint32_t service_flags(const struct conf_service *conf)
 		flags |= ABI_SERVICE_TOO_BIG;
 	if (conf->rate_limit)
 		flags |= ABI_SERVICE_RATE;
+	if (conf->fragments == CONF_FRAGMENTS_PIN)
+		flags |= ABI_SERVICE_FRAGMENTS;
 	return flags;
 }
 

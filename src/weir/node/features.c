@@ -19,6 +19,9 @@ static uint32_t of_service(const struct conf_service *service)
 	if (service->rate_limit || access_is_limited(service) || service->tcp_server_id ||
 	    service->policy != CONF_POLICY_5TUPLE)
 		features |= ABI_HAS_SPECIAL;
+	/* The entries of datagrams in pieces stand in the flow table. */
+	if (service->fragments == CONF_FRAGMENTS_PIN)
+		features |= ABI_HAS_FRAGMENT | ABI_HAS_TRACK;
 	return features;
 }
 

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a piece of a datagram says by itself: its ports, if it is the first; whose it is; and which
+ * slot it has by what all pieces have. A part of fragment.h, which says what is made of it.
+ */
+#pragma once
+
+#include "dp/abi.h"
+#include "dp/choose.h"
+#include "dp/find.h"
+#include "dp/verdict.h"
+#include "pkt/chain.h"
+#include "pkt/hash.h"
+#include "pkt/parse.h"
+
+/* --- whose piece --- */
+
+/*
+ * What of a first piece must be there: TCP's header, or UDP's; the length in the latter is the
+ * datagram's, so more than there is here. Tiny pieces that hide ports are refused (RFC 1858).
+ */
+PKT_INLINE int piece_parse_ports(const struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct pkt_cursor cursor = pkt_cursor(ctx, pkt->l4);
+	__u32 room = pkt->length + (__u32)sizeof(pkt_eth) - pkt->l4;
+	pkt_udp *udp;
+
+	if (pkt->proto == IPPROTO_TCP)
+		return pkt_parse_tcp(&cursor, pkt, room) == PKT_PARSED;
+	if (pkt->proto != IPPROTO_UDP)
+		return 1;
+	udp = pkt_take(&cursor, pkt_udp);
+	if (!udp || room < sizeof(*udp) || PKT_HOST16(udp->len) < sizeof(*udp))
+		return 0;
+	pkt->sport = udp->source;
+	pkt->dport = udp->dest;
+	return 1;
+}
+
+PKT_INLINE int piece_is_pinned(const struct abi_service *service)
+{
+	return env_has(ABI_HAS_FRAGMENT) && service->flags & ABI_SERVICE_FRAGMENTS;
+}
+
+/* Could a piece without ports be for this listen? Behind options its protocol is not known. */
+PKT_INLINE int piece_fits(const struct pkt *pkt, __u64 listen)
+{
+	__u8 proto = (__u8)(listen >> 32);
+
+	return proto == ABI_PROTO_ANY || proto == pkt->proto || pkt_chain_is_extension(pkt->proto);
+}
+
+/*
+ * Whose is a later piece? Of the service that the datagram's entry names (0: none), if it listens
+ * there; else of the only one that does. Sets pkt->service, or ends with a verdict.
+ */
+PKT_STAGE int piece_find_later(struct pkt *pkt, struct abi_vip *vip, __u32 named)
+{
+	__u32 only = 0, several = 0, pinned = 0;
+
+	if (!pkt || !vip)
+		return VERDICT_FRAGMENT;
+	for (__u32 i = 0; i < ABI_VIP_LISTENS; i++) {
+		__u64 listen = *(volatile const __u64 *)&vip->listens[i];
+		__u32 found = (__u32)(listen >> 40);
+		struct abi_service *service;
+
+		if (!listen)
+			break;
+		if (!piece_fits(pkt, listen))
+			continue;
+		if (found == named)
+			pkt->service = found;
+		several |= only && only != found;
+		only = found;
+		service = env_service(found);
+		pinned |= service && piece_is_pinned(service);
+	}
+	if (!only)
+		return VERDICT_NOT_LISTENED;
+	if (!several)
+		pkt->service = only;
+	if (pkt->service)
+		return PKT_ON;
+	pkt->why = WHY_FRAGMENT;
+	return pinned ? VERDICT_FRAGMENT_EARLY : VERDICT_FRAGMENT;
+}
+
+/* --- where it goes without an entry --- */
+
+/* Does the policy ask for nothing but what every piece has? */
+PKT_INLINE int piece_has_key(const struct abi_service *service, const struct pkt *pkt)
+{
+	if (!(service->flags & ABI_SERVICE_POLICY))
+		return 0;
+	if (service->policy == ABI_POLICY_3TUPLE)
+		return pkt->proto == pkt->piece_proto && !pkt_chain_is_extension(pkt->proto);
+	return service->policy == ABI_POLICY_SOURCE || service->policy == ABI_POLICY_2TUPLE ||
+	       service->policy == ABI_POLICY_SOURCE_PREFIX;
+}
+
+/* Then the slot alone decides, but where a flow's entry may, or what only the first piece has. */
+PKT_INLINE int piece_needs_entry(const struct abi_service *service, const struct pkt *pkt)
+{
+	return !piece_has_key(service, pkt) ||
+	       service->flags & (ABI_SERVICE_TRACK | ABI_SERVICE_SERVER_ID);
+}
+
+/* By the policy, else by source, destination and protocol. */
+PKT_INLINE __u64 piece_hash(const struct abi_service *service, const struct pkt *pkt)
+{
+	__u8 policy = piece_has_key(service, pkt) ? service->policy : ABI_POLICY_3TUPLE;
+	struct pkt_addr src = pkt->src, dst = pkt->dst;
+	__u8 proto = policy == ABI_POLICY_3TUPLE ? pkt->piece_proto : 0;
+
+	if (policy == ABI_POLICY_SOURCE || policy == ABI_POLICY_SOURCE_PREFIX)
+		dst = (struct pkt_addr){};
+	return pkt_hash_tuple(&src, &dst, 0, 0, proto, env_node()->slot_seed);
+}
+
+/*
+ * The slot that any piece has, and its word's backend. TCP's flags are not asked for, as only the
+ * first piece has them. Returns whether there is a slot.
+ */
+PKT_INLINE int piece_by_slot(struct pkt *pkt, const struct abi_service *service)
+{
+	__u64 table = *(volatile const __u64 *)&service->table;
+	__u8 flags = pkt->tcp_flags;
+	__u64 *slot;
+
+	pkt->hash = piece_hash(service, pkt);
+	pkt->slot = (__u32)table + pkt_hash_below(pkt->hash, (__u32)(table >> 32));
+	slot = env_slot(pkt->slot);
+	if (!slot)
+		return 0;
+	pkt->tcp_flags = 0;
+	choose_by_slot(pkt, *(volatile __u64 *)slot);
+	pkt->tcp_flags = flags;
+	return 1;
+}
