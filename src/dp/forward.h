@@ -122,9 +122,9 @@ PKT_STAGE int forward_any(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip *
 
 /*
  * An ICMP error goes, as it came, to the backend of the flow that it quotes; any node finds that
- * one, for the quote holds the whole key. Always a verdict.
+ * one, for the quote holds the whole key. PKT_CHOSEN, or a verdict.
  */
-PKT_STAGE int forward_error(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip *vip)
+PKT_INLINE int forward_error(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip *vip)
 {
 	int verdict;
 
@@ -142,7 +142,7 @@ PKT_STAGE int forward_error(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip
 	if (verdict != PKT_ON)
 		return verdict;
 	pkt->why = WHY_ICMP;
-	return wrap(ctx, pkt);
+	return PKT_CHOSEN;
 }
 
 /*
@@ -173,7 +173,7 @@ PKT_STAGE int forward_other(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip
 	return verdict;
 }
 
-/* Whose packet is it? Ends with pkt->service set, or a verdict. */
+/* Whose packet is it? Ends with pkt->service set, also with PKT_CHOSEN; or with a verdict. */
 PKT_STAGE int forward_classify(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	enum pkt_parsed parsed;
@@ -215,7 +215,8 @@ PKT_INLINE int forward_send(struct pkt_ctx *ctx, struct pkt *pkt)
 /*
  * Neither IPv4 nor IPv6 at first sight. Behind VLAN tags there may be a packet for us: it goes the
  * way of any other without them, and gets them back as they were, be it sent where it came in or
- * passed on. Only what leaves at another interface does so without: the tags were for this one.
+ * passed on. What leaves at another interface, or into a VLAN of its backend's, does so without
+ * them: wrap_seldom forgets them then.
  */
 PKT_STAGE int forward_tagged(struct pkt_ctx *ctx, struct pkt *pkt)
 {
@@ -231,11 +232,14 @@ PKT_STAGE int forward_tagged(struct pkt_ctx *ctx, struct pkt *pkt)
 		return VERDICT_NOT_IP;
 	frame_length = pkt->frame_length;
 	pkt->tags = (__u8)vlan.count;
+	pkt->seldom |= PKT_SELDOM_TAGS;
 	verdict = forward_classify(ctx, pkt);
 	if (verdict == PKT_ON)
 		verdict = forward_send(ctx, pkt);
+	else if (verdict == PKT_CHOSEN)
+		verdict = wrap(ctx, pkt);
 	pkt->frame_length = frame_length;
-	if (verdict == VERDICT_REDIRECTED)
+	if (!pkt->tags)
 		return verdict;
 	return pkt_vlan_on(ctx, &vlan) ? VERDICT_NO_HEADROOM : verdict;
 }
@@ -250,6 +254,8 @@ PKT_INLINE int forward(struct pkt_ctx *ctx, struct pkt *pkt)
 		verdict = forward_send(ctx, pkt);
 	else if (verdict == VERDICT_NOT_IP)
 		verdict = forward_tagged(ctx, pkt);
+	else if (verdict == PKT_CHOSEN)
+		verdict = wrap(ctx, pkt);
 	env_count(pkt, (__u32)verdict);
 	if (env_has(ABI_HAS_TRACE))
 		env_trace(pkt, (__u32)verdict);

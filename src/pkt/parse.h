@@ -14,6 +14,12 @@
 
 enum pkt_tcp_flags { PKT_TCP_FIN = 1, PKT_TCP_SYN = 2, PKT_TCP_RST = 4, PKT_TCP_ACK = 16 };
 
+/* What few packets need when they are wrapped, behind one question. */
+enum pkt_seldom {
+	PKT_SELDOM_TAGS = 1, /* came with VLAN tags */
+	PKT_SELDOM_MSS = 2,  /* a SYN, and its service clamps the MSS */
+};
+
 /* What the stages know of a frame. Numbers are the host's but for the __be ones. */
 struct pkt {
 	struct pkt_addr src;
@@ -28,7 +34,8 @@ struct pkt {
 	__u16 l4;           /* where the transport header begins, from the frame's start */
 	__u8 fragment;      /* a piece of a datagram, the first one included */
 	__u8 later;         /* a piece that is not the first: it has no ports */
-	__u8 tags;          /* VLAN tags that were taken off */
+	__u8 tags;          /* VLAN tags that were taken off, and are to be put back */
+	__u8 seldom;        /* enum pkt_seldom */
 	__u8 why;           /* enum why */
 	__u8 quoted;        /* an ICMP error: addresses, ports and protocol are the quoted flow's */
 	__u8 mode;          /* the service's: enum tunnel_mode */

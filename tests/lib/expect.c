@@ -9,6 +9,7 @@
 
 #include "answer.h"
 #include "dp/verdict.h"
+#include "expect_links.h"
 #include "frame.h"
 
 static const uint32_t actions[VERDICT_COUNT] = {
@@ -115,6 +116,8 @@ static const char *check_same(const struct dp_result *result, const uint8_t *out
 static const char *check_left(const struct dp_tables *tables, const uint8_t *frame, size_t length,
 			      const struct dp_result *result, const uint8_t *out)
 {
+	static _Thread_local struct frame sent;
+	const struct abi_backend *backend;
 	struct frame_tunnel tunnel;
 	struct frame expected;
 	const char *wrong;
@@ -131,8 +134,11 @@ static const char *check_left(const struct dp_tables *tables, const uint8_t *fra
 	wrong = read_tunnel(tables, &result->trace, out, &tunnel);
 	if (wrong)
 		return wrong;
-	tunnel.untagged = result->trace.verdict == VERDICT_REDIRECTED;
-	frame_encapsulate(frame, length, &tunnel, &expected);
+	backend = &tables->backends[result->trace.backend];
+	tunnel.untagged = result->trace.verdict == VERDICT_REDIRECTED || backend->tags[0];
+	expect_links_clamp(&tables->services[result->trace.service], frame, length, &sent);
+	frame_encapsulate(sent.bytes, length, &tunnel, &expected);
+	expect_links_tag(backend, &expected);
 	return check_same(result, out, &expected);
 }
 
@@ -158,8 +164,9 @@ static const uint32_t overheads[TUNNEL_MODES] = {
 	[TUNNEL_L2DSR] = NO_TUNNEL,
 };
 
+/* `tags`: bytes of those that the frame came with. */
 static const char *check_told_size(const struct dp_tables *tables, const uint8_t *frame,
-				   size_t length, const struct dp_result *result,
+				   size_t length, size_t tags, const struct dp_result *result,
 				   const uint8_t *out)
 {
 	const struct abi_backend *backend = &tables->backends[result->trace.backend];
@@ -168,7 +175,7 @@ static const char *check_told_size(const struct dp_tables *tables, const uint8_t
 	struct addr to = dp_addr_back(&backend->addr);
 	uint32_t between = overheads[tables->services[result->trace.service].mode];
 	uint32_t outer = between == NO_TUNNEL ? 0 : between + (addr_is4(&to) ? 20U : 40U);
-	uint32_t fits = backend->mtu - outer;
+	uint32_t fits = backend->mtu - outer - expect_links_kept(backend, tags);
 	uint32_t packet = ipv4 ? (uint32_t)(ip[2] << 8 | ip[3])
 			       : 40 + (uint32_t)(ip[4] << 8 | ip[5]);
 	struct frame expected;
@@ -188,7 +195,7 @@ static const char *check_told_size(const struct dp_tables *tables, const uint8_t
 }
 
 static const char *check_answer(const struct dp_tables *tables, const uint8_t *frame, size_t length,
-				const struct dp_result *result, const uint8_t *out)
+				size_t tags, const struct dp_result *result, const uint8_t *out)
 {
 	const uint8_t *ip = frame + FRAME_ETH;
 	struct frame expected;
@@ -198,7 +205,7 @@ static const char *check_answer(const struct dp_tables *tables, const uint8_t *f
 	if (!may_be_answered(frame))
 		return "answered, and its source is no host";
 	if (result->trace.verdict == VERDICT_TOO_BIG_ANSWERED)
-		return check_told_size(tables, frame, length, result, out);
+		return check_told_size(tables, frame, length, tags, result, out);
 	if (frame[12] == 0x08 ? ip[0] != 0x45 || ip[9] != 1 || ip[20] != 8 || ip[21] != 0
 			      : ip[6] != 58 || ip[40] != 128 || ip[41] != 0)
 		return "answered, and is no echo request";
@@ -216,7 +223,7 @@ static const char *check_tagged_answer(const struct dp_tables *tables, const uin
 	struct dp_result untagged = *result;
 
 	if (!tags)
-		return check_answer(tables, frame, length, result, out);
+		return check_answer(tables, frame, length, 0, result, out);
 	if (result->length < FRAME_ETH + tags || memcmp(out + macs, frame + macs, tags) != 0)
 		return "answered without its tags";
 	in.length = length - tags;
@@ -225,7 +232,7 @@ static const char *check_tagged_answer(const struct dp_tables *tables, const uin
 	untagged.length = answer.length = result->length - tags;
 	memcpy(answer.bytes, out, macs);
 	memcpy(answer.bytes + macs, out + macs + tags, answer.length - macs);
-	return check_answer(tables, in.bytes, in.length, &untagged, answer.bytes);
+	return check_answer(tables, in.bytes, in.length, tags, &untagged, answer.bytes);
 }
 
 const char *expect_sane(const struct dp_tables *tables, const uint8_t *frame, size_t length,

@@ -30,6 +30,12 @@ enum world_service {
 	WORLD_LINK4, /* the same by l2dsr; the family is that of the backend's address */
 	WORLD_LINK6,
 	WORLD_FAR, /* tcp/80; l2dsr, but its backend is behind a router */
+	/* Egress into VLANs, and clamped SYNs (rows_links.h). */
+	WORLD_VLAN,   /* tcp/80, udp/53; ipip over IPv4 with a tag; tracked */
+	WORLD_QINQ,   /* tcp/80; ipip over IPv6 with two tags, at another interface; tracked */
+	WORLD_VLINK,  /* tcp/80; l2dsr with a tag; tracked */
+	WORLD_CLAMP,  /* tcp/80; ipip, the MSS of SYNs is WORLD_MSS at most; not tracked */
+	WORLD_VCLAMP, /* tcp/80; both: ipip with a tag, and WORLD_MSS; not tracked */
 	WORLD_SERVICES,
 };
 
@@ -53,6 +59,11 @@ enum world_backend {
 	WORLD_LINK6_B,
 	WORLD_FAR_B,
 	WORLD_E1, /* the backend that WORLD_EMPTY does not have: in the file it is down */
+	WORLD_VLAN_B,
+	WORLD_QINQ_B,
+	WORLD_VLINK_B,
+	WORLD_CLAMP_B,
+	WORLD_VCLAMP_B,
 	WORLD_BACKENDS,
 };
 
@@ -62,6 +73,7 @@ enum {
 	WORLD_MTU = 1500,
 	WORLD_SMALL_MTU = 1300,
 	WORLD_MANY_SLOTS = 251,
+	WORLD_MSS = 1400,
 	WORLD_FLOWS = 4096,
 };
 
@@ -100,6 +112,17 @@ enum {
 #define WORLD_LINK6_VIP6 "2001:db8:10::95"
 #define WORLD_FAR_VIP4   "198.51.100.96"
 #define WORLD_FAR_VIP6   "2001:db8:10::96"
+
+#define WORLD_VLAN_VIP4   "198.51.100.150"
+#define WORLD_VLAN_VIP6   "2001:db8:10::150"
+#define WORLD_QINQ_VIP4   "198.51.100.151"
+#define WORLD_QINQ_VIP6   "2001:db8:10::151"
+#define WORLD_VLINK_VIP4  "198.51.100.152"
+#define WORLD_VLINK_VIP6  "2001:db8:10::152"
+#define WORLD_CLAMP_VIP4  "198.51.100.153"
+#define WORLD_CLAMP_VIP6  "2001:db8:10::153"
+#define WORLD_VCLAMP_VIP4 "198.51.100.154"
+#define WORLD_VCLAMP_VIP6 "2001:db8:10::154"
 
 #define WORLD_SRC_MAC "\x02\x00\x00\x00\x00\x01"
 #define WORLD_DST_MAC "\x02\x00\x00\x00\x00\x02"

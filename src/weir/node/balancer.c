@@ -232,6 +232,8 @@ static uint32_t service_flags(const struct conf_service *conf)
 		flags |= ABI_SERVICE_TOO_BIG;
 	if (conf->rate_limit)
 		flags |= ABI_SERVICE_RATE;
+	if (conf->mss_clamp > CONF_MSS_OFF)
+		flags |= ABI_SERVICE_MSS;
 	return flags;
 }
 
@@ -247,6 +249,7 @@ static int write_service(struct balancer *balancer, struct access *access, size_
 
 	if (ret)
 		return ret;
+	service->mss = conf->mss_clamp;
 	service->rate_gap = assemble_rate_gap(conf->rate_limit);
 	service->mode = assemble_mode(conf->forward);
 	__atomic_store_n(&service->flags, service_flags(conf) | access_flags, __ATOMIC_RELEASE);

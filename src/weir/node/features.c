@@ -16,7 +16,8 @@ static uint32_t of_service(const struct conf_service *service)
 	}
 	if (service->tracking == CONF_TRACKING_ALWAYS)
 		features |= ABI_HAS_TRACK;
-	if (service->rate_limit || access_is_limited(service))
+	/* Of the MSS auto asks nothing here: the agent clamps what bounds the client. */
+	if (service->rate_limit || access_is_limited(service) || service->mss_clamp > CONF_MSS_OFF)
 		features |= ABI_HAS_SPECIAL;
 	return features;
 }
