@@ -98,23 +98,17 @@ int weir_decap(struct xdp_md *ctx)
 	return (__u32)verdict < AGENT_VERDICT_COUNT ? agent_actions[verdict] : XDP_ABORTED;
 }
 
-/* Two bytes at an odd offset straddle the checksum's words: they count with their bytes swapped. */
-static __always_inline __u16 csum_word(__u16 value, __u32 at)
-{
-	return at & 1 ? value : PKT_BE16(value);
-}
-
 /* A skb's headers need not be linear; the helper copies from wherever the bytes are. */
 static __always_inline int read_options(struct __sk_buff *skb, struct clamp *clamp)
 {
-	__u32 size = clamp->size;
+	__u32 size = clamp->mss.size;
 
 	if (!size)
 		return 1;
-	if (size > CLAMP_OPTIONS_MAX)
+	if (size > L4_MSS_OPTIONS_MAX)
 		return 0;
 	/* Linux 6.1's verifier does not conclude from the first test that the size is not 0. */
-	size = (size - 1) & (CLAMP_OPTIONS_ROOM - 1);
+	size = (size - 1) & (CLAMP_ROOM - 1);
 	asm volatile("" : "+r"(size));
 	return bpf_skb_load_bytes(skb, clamp->options_at, clamp->options, size + 1) == 0;
 }
@@ -122,13 +116,13 @@ static __always_inline int read_options(struct __sk_buff *skb, struct clamp *cla
 static __always_inline void write_mss(struct __sk_buff *skb, const struct clamp *clamp)
 {
 	__u32 at = clamp_mss_at(clamp);
-	__be16 mss = PKT_BE16(clamp->limit);
+	__be16 mss = PKT_BE16(clamp->mss.limit);
 
 	if (bpf_skb_store_bytes(skb, at, &mss, sizeof(mss), 0))
 		return;
 	/* The helper leaves a sum alone that the device has yet to complete. */
-	bpf_l4_csum_replace(skb, clamp->checksum_at, csum_word(clamp->mss, at),
-			    csum_word(clamp->limit, at), sizeof(mss));
+	bpf_l4_csum_replace(skb, clamp->checksum_at, l4_mss_csum(clamp->mss.mss, at),
+			    l4_mss_csum(clamp->mss.limit, at), sizeof(mss));
 }
 
 /* Always TC_ACT_UNSPEC: filters after this one, of others, have their say too. */

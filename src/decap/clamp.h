@@ -9,32 +9,31 @@
 #pragma once
 
 #include "decap/abi_agent.h"
+#include "l4/mss.h"
 #include "pkt/parse.h"
 
 enum {
-	CLAMP_OPTIONS_MAX = 40, /* bytes that a TCP header has for options */
-	CLAMP_OPTION_END = 0,
-	CLAMP_OPTION_NOP = 1,
-	CLAMP_OPTION_MSS = 2,
-	CLAMP_OPTION_MSS_LENGTH = 4,
-	CLAMP_OPTIONS_ROOM = 64, /* a power of two, so that a masked index is inside */
+	CLAMP_ROOM = 64, /* for options: a power of two, so that a masked index is inside */
 	CLAMP_FLAGS = PKT_TCP_FIN | PKT_TCP_SYN | PKT_TCP_RST | PKT_TCP_ACK,
 };
 
+_Static_assert((int)AGENT_CLAMP_CLAMPED == (int)L4_MSS_LARGE &&
+		       (int)AGENT_CLAMP_FITTING == (int)L4_MSS_FITTING &&
+		       (int)AGENT_CLAMP_ABSENT == (int)L4_MSS_ABSENT &&
+		       (int)AGENT_CLAMP_UNREADABLE == (int)L4_MSS_UNREADABLE,
+	       "what is counted is what l4/mss.h finds");
+
 struct clamp {
-	__u8 options[CLAMP_OPTIONS_ROOM];
-	__u32 size;        /* bytes of options */
-	__u32 at;          /* those read so far */
+	struct l4_mss mss;
+	__u8 options[CLAMP_ROOM];
 	__u32 checksum_at; /* offsets from the frame's start */
 	__u32 options_at;
-	__u16 mss; /* as it stands; host order, as the limit */
-	__u16 limit;
 };
 
 /* Where the option's value stands in the frame, once it is found. */
 PKT_INLINE __u32 clamp_mss_at(const struct clamp *clamp)
 {
-	return clamp->options_at + clamp->at + 2;
+	return clamp->options_at + clamp->mss.at + 2;
 }
 
 /* The sender of a TCP segment, or 0. The host's own SYN-ACKs have no IP options. */
@@ -58,43 +57,22 @@ PKT_INLINE int clamp_source6(struct pkt_cursor *cursor, struct pkt_addr *ret)
 	return 1;
 }
 
-PKT_INLINE __u8 clamp_byte(const struct clamp *clamp, __u32 at)
-{
-	return clamp->options[at & (CLAMP_OPTIONS_ROOM - 1)];
-}
-
 /* One option. A stage, so that the verifier reads it once and not once a way through forty. */
 PKT_STAGE int clamp_step(struct clamp *clamp)
 {
-	__u32 at, left, length;
+	__u8 bytes[L4_MSS_LENGTH];
 
-	if (!clamp || clamp->at >= clamp->size)
+	if (!clamp)
 		return AGENT_CLAMP_ABSENT;
-	at = clamp->at;
-	left = clamp->size - at;
-	if (clamp_byte(clamp, at) == CLAMP_OPTION_END)
-		return AGENT_CLAMP_ABSENT;
-	if (clamp_byte(clamp, at) == CLAMP_OPTION_NOP) {
-		clamp->at = at + 1;
-		return PKT_ON;
-	}
-	length = clamp_byte(clamp, at + 1);
-	if (left < 2 || length < 2 || length > left)
-		return AGENT_CLAMP_UNREADABLE;
-	if (clamp_byte(clamp, at) != CLAMP_OPTION_MSS) {
-		clamp->at = at + length;
-		return PKT_ON;
-	}
-	if (length != CLAMP_OPTION_MSS_LENGTH)
-		return AGENT_CLAMP_UNREADABLE;
-	clamp->mss = (__u16)(clamp_byte(clamp, at + 2) << 8 | clamp_byte(clamp, at + 3));
-	return clamp->mss > clamp->limit ? AGENT_CLAMP_CLAMPED : AGENT_CLAMP_FITTING;
+	for (__u32 i = 0; i < L4_MSS_LENGTH; i++)
+		bytes[i] = clamp->options[(clamp->mss.at + i) & (CLAMP_ROOM - 1)];
+	return l4_mss_step(&clamp->mss, bytes);
 }
 
 /* enum agent_clamp. With AGENT_CLAMP_CLAMPED all that is needed to write stands in *clamp. */
 PKT_INLINE int clamp_walk(struct clamp *clamp)
 {
-	for (__u32 i = 0; i < CLAMP_OPTIONS_MAX; i++) {
+	for (__u32 i = 0; i < L4_MSS_OPTIONS_MAX; i++) {
 		int found = clamp_step(clamp);
 
 		if (found != PKT_ON)
@@ -105,7 +83,7 @@ PKT_INLINE int clamp_walk(struct clamp *clamp)
 
 /*
  * Whether this is a VIP's SYN-ACK; then *ret says where its options are, for the includer to read
- * them (ret->size bytes, CLAMP_OPTIONS_MAX at most) before clamp_walk.
+ * them (ret->mss.size bytes, L4_MSS_OPTIONS_MAX at most) before clamp_walk.
  */
 PKT_INLINE int clamp_wanted(struct pkt_cursor cursor, const struct agent_limits *limits,
 			    struct clamp *ret)
@@ -130,10 +108,10 @@ PKT_INLINE int clamp_wanted(struct pkt_cursor cursor, const struct agent_limits 
 	if (header < sizeof(pkt_tcp))
 		header = sizeof(pkt_tcp);
 	l4 = sizeof(*eth) + (is4 ? sizeof(pkt_ip4) : sizeof(pkt_ip6));
-	ret->size = header - (__u32)sizeof(pkt_tcp);
-	ret->at = 0;
+	ret->mss.size = header - (__u32)sizeof(pkt_tcp);
+	ret->mss.at = 0;
 	ret->options_at = l4 + (__u32)sizeof(pkt_tcp);
 	ret->checksum_at = l4 + (__u32) __builtin_offsetof(pkt_tcp, check);
-	ret->limit = is4 ? limits->mss4 : limits->mss6;
+	ret->mss.limit = is4 ? limits->mss4 : limits->mss6;
 	return 1;
 }

@@ -139,10 +139,11 @@ static inline __u32 abi_slot_other(__u64 slot)
 /* --- backends --- */
 
 enum abi_backend_flags {
-	ABI_BACKEND_UP = 1 << 0,    /* new flows may come: healthy and active */
-	ABI_BACKEND_KEEP = 1 << 1,  /* flows that are there may go on */
-	ABI_BACKEND_NEIGH = 1 << 2, /* ifindex and MAC addresses are known */
-	ABI_BACKEND_LINK = 1 << 3,  /* and the MAC address is the backend's own, no router's */
+	ABI_BACKEND_UP = 1 << 0,     /* new flows may come: healthy and active */
+	ABI_BACKEND_KEEP = 1 << 1,   /* flows that are there may go on */
+	ABI_BACKEND_NEIGH = 1 << 2,  /* ifindex and MAC addresses are known */
+	ABI_BACKEND_LINK = 1 << 3,   /* and the MAC address is the backend's own, no router's */
+	ABI_BACKEND_TAGGED = 1 << 4, /* its packets leave with `tags` */
 };
 
 struct abi_backend {
@@ -156,7 +157,8 @@ struct abi_backend {
 	__u16 outer_sum; /* sum of the outer IPv4 header's constant words (tunnel/encap.h) */
 	__be16 port;     /* its own, in modes that may change it; 0: the VIP's */
 	__u8 generation; /* counts the index's reuse: an old pin matches nothing */
-	__u8 pad[13];
+	__u8 pad[5];
+	__be32 tags[2]; /* VLAN tags as in a frame (type, control), outer first; 0: none */
 };
 _Static_assert(sizeof(struct abi_backend) == 64, "abi_backend is a cache line");
 

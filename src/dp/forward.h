@@ -125,9 +125,9 @@ PKT_STAGE int forward_any(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip *
 
 /*
  * An ICMP error goes, as it came, to the backend of the flow that it quotes; any node finds that
- * one, for the quote holds the whole key. Always a verdict.
+ * one, for the quote holds the whole key. PKT_CHOSEN, or a verdict.
  */
-PKT_STAGE int forward_error(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip *vip)
+PKT_INLINE int forward_error(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip *vip)
 {
 	int verdict;
 
@@ -145,7 +145,7 @@ PKT_STAGE int forward_error(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip
 	if (verdict != PKT_ON)
 		return verdict;
 	pkt->why = WHY_ICMP;
-	return wrap(ctx, pkt);
+	return PKT_CHOSEN;
 }
 
 /*
@@ -176,7 +176,7 @@ PKT_STAGE int forward_other(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip
 	return verdict;
 }
 
-/* Whose packet is it? Ends with pkt->service set, FRAGMENT_ON for a piece, or a verdict. */
+/* Whose packet is it? Ends with pkt->service set: PKT_ON, PKT_CHOSEN, PKT_PIECE; or a verdict. */
 PKT_STAGE int forward_classify(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	enum pkt_parsed parsed;
@@ -205,26 +205,13 @@ PKT_STAGE int forward_classify(struct pkt_ctx *ctx, struct pkt *pkt)
 	return forward_find(ctx, pkt, vip);
 }
 
-/* Once it is known whose packet it is. Always a verdict. */
-PKT_INLINE int forward_send(struct pkt_ctx *ctx, struct pkt *pkt)
-{
-	int verdict = choose_backend(ctx, pkt);
-
-	if (verdict == PKT_ON)
-		verdict = wrap(ctx, pkt);
-	return verdict == VERDICT_EMPTY ? reply_empty(ctx, pkt) : verdict;
-}
-
 /*
- * Neither IPv4 nor IPv6 at first sight. Behind VLAN tags there may be a packet for us: it goes the
- * way of any other without them, and gets them back as they were, be it sent where it came in or
- * passed on. Only what leaves at another interface does so without: the tags were for this one.
+ * Neither IPv4 nor IPv6 at first sight. Behind VLAN tags there may be a packet for us, which then
+ * stands there without them, and goes the way of any other. Ends as forward_classify.
  */
-PKT_STAGE int forward_tagged(struct pkt_ctx *ctx, struct pkt *pkt)
+PKT_STAGE int forward_untag(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct pkt_vlan vlan = {};
-	__u32 frame_length;
-	int verdict;
 
 	if (!pkt)
 		return VERDICT_NOT_IP;
@@ -232,17 +219,52 @@ PKT_STAGE int forward_tagged(struct pkt_ctx *ctx, struct pkt *pkt)
 		return VERDICT_NO_HEADROOM;
 	if (!vlan.count)
 		return VERDICT_NOT_IP;
-	frame_length = pkt->frame_length;
-	pkt->tags = (__u8)vlan.count;
-	verdict = forward_classify(ctx, pkt);
+	pkt->vlan = vlan;
+	pkt->seldom |= PKT_SELDOM_TAGS;
+	return forward_classify(ctx, pkt);
+}
+
+/*
+ * A frame gets its tags back as they were, be it sent where it came in or passed on. What leaves at
+ * another interface, or into a VLAN of its backend's, does so without: wrap_seldom forgets them.
+ */
+PKT_STAGE int forward_retag(struct pkt_ctx *ctx, struct pkt *pkt, int verdict)
+{
+	if (!pkt || !ctx)
+		return VERDICT_NO_HEADROOM;
+	return pkt_vlan_on(ctx, &pkt->vlan) ? VERDICT_NO_HEADROOM : verdict;
+}
+
+/* Once it is known whose packet it is. Always a verdict. */
+PKT_INLINE int forward_send(struct pkt_ctx *ctx, struct pkt *pkt, int verdict)
+{
 	if (verdict == PKT_ON)
-		verdict = forward_send(ctx, pkt);
-	else if (verdict == FRAGMENT_ON)
-		verdict = fragment_send(ctx, pkt);
+		verdict = wrap(ctx, pkt);
+	return verdict == VERDICT_EMPTY ? reply_empty(ctx, pkt) : verdict;
+}
+
+/*
+ * What is not simply a packet for a service. One step after the other here, not one within the
+ * other: calls go eight deep at most, and their stacks together are half a kilobyte.
+ */
+PKT_INLINE int forward_rare(struct pkt_ctx *ctx, struct pkt *pkt, int verdict)
+{
+	__u32 frame_length = pkt->frame_length;
+
+	if (verdict == VERDICT_NOT_IP)
+		verdict = forward_untag(ctx, pkt);
+	if (verdict == PKT_ON)
+		verdict = choose_backend(ctx, pkt);
+	else if (verdict == PKT_PIECE)
+		verdict = fragment_choose(ctx, pkt);
+	else if (verdict == PKT_CHOSEN)
+		verdict = PKT_ON;
+	else
+		goto done;
+	verdict = forward_send(ctx, pkt, verdict);
+done:
 	pkt->frame_length = frame_length;
-	if (verdict == VERDICT_REDIRECTED)
-		return verdict;
-	return pkt_vlan_on(ctx, &vlan) ? VERDICT_NO_HEADROOM : verdict;
+	return pkt->vlan.count ? forward_retag(ctx, pkt, verdict) : verdict;
 }
 
 /* The whole path. Counts and traces; the verdict's action is the includer's to carry out. */
@@ -252,11 +274,9 @@ PKT_INLINE int forward(struct pkt_ctx *ctx, struct pkt *pkt)
 
 	/* The usual first: the compiler would else ask for the rare one before it. */
 	if (__builtin_expect(verdict == PKT_ON, 1))
-		verdict = forward_send(ctx, pkt);
-	else if (verdict == VERDICT_NOT_IP)
-		verdict = forward_tagged(ctx, pkt);
-	else if (verdict == FRAGMENT_ON)
-		verdict = fragment_send(ctx, pkt);
+		verdict = forward_send(ctx, pkt, choose_backend(ctx, pkt));
+	else
+		verdict = forward_rare(ctx, pkt, verdict);
 	env_count(pkt, (__u32)verdict);
 	if (env_has(ABI_HAS_TRACE))
 		env_trace(pkt, (__u32)verdict);

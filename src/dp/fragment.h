@@ -15,10 +15,8 @@
 #include "dp/choose.h"
 #include "dp/find.h"
 #include "dp/piece.h"
-#include "dp/reply.h"
 #include "dp/special.h"
 #include "dp/verdict.h"
-#include "dp/wrap.h"
 #include "pkt/parse.h"
 
 /* --- entries --- */
@@ -112,9 +110,6 @@ PKT_INLINE void fragment_follow(struct pkt *pkt, const struct flow *flow)
 
 /* --- the way of a piece --- */
 
-/* Returned for a piece whose service is known: fragment_send is what comes next. */
-enum { FRAGMENT_ON = -3 };
-
 /* The piece that has the ports. */
 PKT_INLINE int fragment_find_first(struct pkt_ctx *ctx, struct pkt *pkt, const struct abi_vip *vip)
 {
@@ -139,7 +134,7 @@ PKT_INLINE int fragment_find_later(struct pkt *pkt, struct abi_vip *vip)
 	return named ? piece_find_later(pkt, vip, (__u32)named) : verdict;
 }
 
-/* Whose piece is it? FRAGMENT_ON with pkt->service set, or a verdict. */
+/* Whose piece is it? PKT_PIECE with pkt->service set, or a verdict. */
 PKT_STAGE int fragment(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip *vip)
 {
 	struct abi_service *service;
@@ -168,7 +163,7 @@ PKT_STAGE int fragment(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip *vip
 		return verdict;
 	pkt->why = WHY_FRAGMENT;
 	service = env_service(pkt->service);
-	return service && piece_is_pinned(service) ? FRAGMENT_ON : VERDICT_FRAGMENT;
+	return service && piece_is_pinned(service) ? PKT_PIECE : VERDICT_FRAGMENT;
 }
 
 /* By what all pieces have. Ends with pkt->backend set, or a verdict. */
@@ -225,24 +220,15 @@ PKT_INLINE int fragment_choose_later(struct pkt_ctx *ctx, struct pkt *pkt,
 	return PKT_ON;
 }
 
-/* Once it is known whose piece it is. Always a verdict. */
-PKT_STAGE int fragment_send(struct pkt_ctx *ctx, struct pkt *pkt)
+/* Once it is known whose piece it is. Ends as choose_backend. */
+PKT_STAGE int fragment_choose(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct abi_service *service = pkt ? env_service(pkt->service) : 0;
-	int verdict;
 
 	if (!ctx || !service || !env_has(ABI_HAS_FRAGMENT))
 		return VERDICT_FRAGMENT;
 	if (!piece_needs_entry(service, pkt))
-		verdict = fragment_choose_alike(ctx, pkt, service);
-	else if (pkt->later)
-		verdict = fragment_choose_later(ctx, pkt, service);
-	else
-		verdict = fragment_choose_first(ctx, pkt, service);
-	if (verdict == PKT_ON)
-		verdict = wrap(ctx, pkt);
-	/* What has no transport header is answered by none. */
-	if (verdict != VERDICT_EMPTY || (pkt->later && !(service->flags & ABI_SERVICE_PASS)))
-		return verdict;
-	return reply_empty(ctx, pkt);
+		return fragment_choose_alike(ctx, pkt, service);
+	return pkt->later ? fragment_choose_later(ctx, pkt, service)
+			  : fragment_choose_first(ctx, pkt, service);
 }

@@ -46,6 +46,12 @@ PKT_INLINE int special_is_within_rate(const struct abi_service *service, const s
 	return 1;
 }
 
+/* Before the MSS of a segment can be clamped the packet must be known to fit: see wrap_seldom. */
+PKT_INLINE int special_begins(const struct pkt *pkt)
+{
+	return pkt->proto == IPPROTO_TCP && pkt->tcp_flags & PKT_TCP_SYN;
+}
+
 /* Before the choice: PKT_ON or a verdict. */
 PKT_STAGE int special(struct pkt_ctx *ctx, struct pkt *pkt)
 {
@@ -61,5 +67,7 @@ PKT_STAGE int special(struct pkt_ctx *ctx, struct pkt *pkt)
 		pkt->why = WHY_RATE;
 		return VERDICT_RATE_LIMITED;
 	}
+	if (service->flags & ABI_SERVICE_MSS && special_begins(pkt))
+		pkt->seldom |= PKT_SELDOM_MSS;
 	return PKT_ON;
 }

@@ -10,7 +10,9 @@
 #include "dp/verdict.h"
 #include "dp/wrap_option.h"
 #include "dp/wrap_shim.h"
+#include "l4/mss.h"
 #include "pkt/parse.h"
+#include "pkt/vlan.h"
 #include "tunnel/encap.h"
 
 /* The outer source: in the node's prefix, varied with the flow so that receivers spread it. */
@@ -72,6 +74,14 @@ PKT_INLINE int wrap_in(struct pkt_ctx *ctx, const struct pkt *pkt,
 					    : wrap_in6(ctx, pkt, backend, mode);
 }
 
+/* For what is not usual; that has it in its way (wrap). */
+PKT_STAGE int wrap_ipip(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct abi_backend *backend = pkt ? env_backend(pkt->backend) : 0;
+
+	return backend ? wrap_in(ctx, pkt, backend, TUNNEL_IPIP) : VERDICT_EMPTY;
+}
+
 /* A mode's own stage, so that the usual one, IP in IP, does not meet its code. */
 PKT_STAGE int wrap_gre(struct pkt_ctx *ctx, struct pkt *pkt)
 {
@@ -129,12 +139,85 @@ PKT_INLINE int wrap_by_mode(struct pkt_ctx *ctx, struct pkt *pkt)
 	}
 }
 
+/* PKT_ON: it fits, with so many bytes of tags for which the MTU has no room taken off. */
+PKT_INLINE int wrap_size(struct pkt_ctx *ctx, struct pkt *pkt, const struct abi_backend *backend,
+			 __u32 tags)
+{
+	__u32 added = tags + tunnel_mode_overhead(pkt->mode, pkt_addr_is4(&backend->addr),
+						  pkt->version == 4);
+
+	if (pkt->length + added > backend->mtu)
+		return reply_too_big(ctx, pkt, backend->mtu - (int)added);
+	return PKT_ON;
+}
+
+/* The verdict of what was wrapped, or why it could not be. */
+PKT_INLINE int wrap_done(const struct pkt_ctx *ctx, const struct abi_backend *backend, int wrapped)
+{
+	if (wrapped != PKT_ON)
+		return wrapped;
+	return backend->ifindex == ctx->ingress_ifindex ? VERDICT_FORWARDED : VERDICT_REDIRECTED;
+}
+
+PKT_INLINE int wrap_tag(struct pkt_ctx *ctx, const struct abi_backend *backend)
+{
+	struct pkt_vlan vlan = {backend->tags[0], backend->tags[1], 0};
+
+	vlan.count = !vlan.outer ? 0 : vlan.inner ? 2 : 1;
+	return pkt_vlan_on(ctx, &vlan);
+}
+
+/* Lowers the MSS of a SYN to its service's, where it is larger. What has none is left alone. */
+PKT_STAGE int wrap_clamp(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct abi_service *service = pkt ? env_service(pkt->service) : 0;
+	struct l4_mss mss = {};
+
+	if (!service || !ctx)
+		return PKT_ON;
+	mss.limit = service->mss;
+	if (l4_mss_find(ctx, pkt, &mss) == L4_MSS_LARGE)
+		l4_mss_write(ctx, pkt, &mss);
+	return PKT_ON;
+}
+
+/*
+ * What few packets need: no next hop; VLAN tags, those that the frame came with or those of the
+ * backend's link, which take their place; an MSS to clamp. Always a verdict.
+ */
+PKT_STAGE int wrap_seldom(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct abi_backend *backend = pkt ? env_backend(pkt->backend) : 0;
+	int verdict, keeps;
+	__u32 flags;
+
+	if (!backend || !ctx)
+		return VERDICT_EMPTY;
+	flags = *(volatile __u32 *)&backend->flags;
+	if (!(flags & ABI_BACKEND_NEIGH))
+		return VERDICT_NO_NEIGHBOR;
+	keeps = !(flags & ABI_BACKEND_TAGGED) && backend->ifindex == ctx->ingress_ifindex;
+	verdict = wrap_size(ctx, pkt, backend, keeps ? pkt->vlan.count * PKT_VLAN_TAG : 0);
+	if (verdict != PKT_ON)
+		return verdict;
+	if (env_has(ABI_HAS_SPECIAL) && pkt->seldom & PKT_SELDOM_MSS)
+		wrap_clamp(ctx, pkt);
+	verdict = pkt->mode == TUNNEL_IPIP ? wrap_ipip(ctx, pkt) : wrap_by_mode(ctx, pkt);
+	verdict = wrap_done(ctx, backend, verdict);
+	if (verdict != VERDICT_FORWARDED && verdict != VERDICT_REDIRECTED)
+		return verdict;
+	if (flags & ABI_BACKEND_TAGGED || verdict == VERDICT_REDIRECTED)
+		pkt->vlan.count = 0;
+	if (flags & ABI_BACKEND_TAGGED && wrap_tag(ctx, backend))
+		return VERDICT_NO_HEADROOM;
+	return verdict;
+}
+
 /* Wraps the packet for the chosen backend. Always a verdict. */
 PKT_STAGE int wrap(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct abi_backend *backend;
-	__u32 length;
-	int wrapped;
+	int verdict;
 
 	if (!pkt)
 		return VERDICT_EMPTY;
@@ -143,15 +226,13 @@ PKT_STAGE int wrap(struct pkt_ctx *ctx, struct pkt *pkt)
 		pkt->why = WHY_EMPTY;
 		return VERDICT_EMPTY;
 	}
-	if (!(backend->flags & ABI_BACKEND_NEIGH))
-		return VERDICT_NO_NEIGHBOR;
-	length = pkt->length +
-		 tunnel_mode_overhead(pkt->mode, pkt_addr_is4(&backend->addr), pkt->version == 4);
-	if (length > backend->mtu)
-		return reply_too_big(ctx, pkt, backend->mtu - (int)(length - pkt->length));
-	wrapped = pkt->mode == TUNNEL_IPIP ? wrap_in(ctx, pkt, backend, TUNNEL_IPIP)
-					   : wrap_by_mode(ctx, pkt);
-	if (wrapped != PKT_ON)
-		return wrapped;
-	return backend->ifindex == ctx->ingress_ifindex ? VERDICT_FORWARDED : VERDICT_REDIRECTED;
+	if ((backend->flags & (ABI_BACKEND_NEIGH | ABI_BACKEND_TAGGED)) != ABI_BACKEND_NEIGH ||
+	    pkt->seldom)
+		return wrap_seldom(ctx, pkt);
+	verdict = wrap_size(ctx, pkt, backend, 0);
+	if (verdict != PKT_ON)
+		return verdict;
+	return wrap_done(ctx, backend,
+			 pkt->mode == TUNNEL_IPIP ? wrap_in(ctx, pkt, backend, TUNNEL_IPIP)
+						  : wrap_by_mode(ctx, pkt));
 }

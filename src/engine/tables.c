@@ -140,6 +140,21 @@ void dp_tables_set_tunnel(struct abi_backend *backend, const struct addr *addr)
 	backend->outer_sum = addr_is4(addr) ? tunnel_sum4(addr_be32(addr)) : 0;
 }
 
+/* Both tags in one store; refused meanwhile. */
+static void set_tags(struct abi_backend *backend, const uint32_t *tags)
+{
+	struct abi_backend new = {.tags = {PKT_BE32(tags[0]), PKT_BE32(tags[1])}};
+	uint64_t old_word, new_word;
+
+	memcpy(&old_word, backend->tags, sizeof(old_word));
+	memcpy(&new_word, new.tags, sizeof(new_word));
+	if (old_word == new_word)
+		return;
+	__atomic_and_fetch(&backend->flags, ~(uint32_t)(ABI_BACKEND_NEIGH | ABI_BACKEND_TAGGED),
+			   __ATOMIC_SEQ_CST);
+	__atomic_store_n((uint64_t *)(void *)backend->tags, new_word, __ATOMIC_RELEASE);
+}
+
 void dp_tables_set_nexthop(struct abi_backend *backend, const struct dp_nexthop *hop)
 {
 	uint32_t found = ABI_BACKEND_NEIGH | ABI_BACKEND_LINK;
@@ -154,6 +169,9 @@ void dp_tables_set_nexthop(struct abi_backend *backend, const struct dp_nexthop 
 	/* A router's MAC address never stands where the flag says that it is the backend's. */
 	if (!hop->on_link)
 		__atomic_and_fetch(&backend->flags, ~(uint32_t)ABI_BACKEND_LINK, __ATOMIC_SEQ_CST);
+	set_tags(backend, hop->tags);
+	if (hop->tags[0])
+		found |= ABI_BACKEND_TAGGED;
 	memcpy(&first, hop->dst_mac, 6);
 	memcpy((uint8_t *)&first + 6, hop->src_mac, 2);
 	memcpy(backend->src_mac + 2, hop->src_mac + 2, 4);

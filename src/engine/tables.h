@@ -100,7 +100,8 @@ void dp_tables_wait(const struct dp_tables *tables);
 /* A backend's next hop. */
 struct dp_nexthop {
 	uint32_t ifindex;
-	uint32_t mtu; /* of the outer packet */
+	uint32_t mtu;     /* of the outer packet; room for the tags is taken off */
+	uint32_t tags[2]; /* VLAN tags, the outer first: TPID << 16 | TCI; 0: none */
 	uint8_t src_mac[6];
 	uint8_t dst_mac[6];
 	bool on_link; /* dst_mac is the backend's own */
@@ -108,7 +109,9 @@ struct dp_nexthop {
 
 /*
  * NULL: unknown. The next hop's MAC address is never seen half; while the interface changes with
- * it a packet may take the old way once more. The tunnel's end must be set.
+ * it a packet may take the old way once more. While VLAN tags change, packets are refused
+ * (no_neighbor): none goes into a VLAN with the MAC address of another. The tunnel's end must be
+ * set.
  */
 void dp_tables_set_nexthop(struct abi_backend *backend, const struct dp_nexthop *hop);
 /* Writes the tunnel's end and what follows from it. */

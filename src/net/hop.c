@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { HOP_TAG_BYTES = 4 };
+
 static void set_why(struct nexthop *nexthop, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -43,12 +45,10 @@ static bool check_route(const struct hop_facts *facts, struct nexthop *ret)
 	return false;
 }
 
-static bool check_link(const struct hop_facts *facts, struct nexthop *ret)
+static bool check_link(const struct rtnl_link *link, uint32_t ifindex, struct nexthop *ret)
 {
-	const struct rtnl_link *link = facts->link;
-
 	if (!link)
-		set_why(ret, "interface %u is gone", facts->route.ifindex);
+		set_why(ret, "interface %u is gone", ifindex);
 	else if (link->flags & IFF_LOOPBACK)
 		set_why(ret, "%s is the loopback", link->name);
 	else if (link->type != ARPHRD_ETHER || link->flags & (IFF_NOARP | IFF_POINTOPOINT))
@@ -86,6 +86,44 @@ static bool check_neighbour(const struct hop_facts *facts, struct nexthop *ret)
 	return false;
 }
 
+static uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * By a VLAN's device, or one over another, to the interface that sends: the tags on the way, and
+ * the MTU, in which that interface must have room for them. A device tags what it is given on the
+ * outside, so the last one's tag is the outer one.
+ */
+static bool descend(const struct hop_facts *facts, struct nexthop *ret)
+{
+	const struct rtnl_link *link = facts->link;
+	uint32_t count = 0;
+
+	ret->mtu = link->mtu;
+	for (; link->vlan; count++) {
+		uint32_t over = link->over;
+
+		if (count == NEXTHOP_TAGS) {
+			set_why(ret, "%s has more than %d VLAN tags", facts->link->name,
+				NEXTHOP_TAGS);
+			return false;
+		}
+		ret->tags[1] = ret->tags[0];
+		ret->tags[0] = link->vlan;
+		link = facts->below[count];
+		if (!check_link(link, over, ret))
+			return false;
+		ret->mtu = least(ret->mtu, link->mtu);
+	}
+	if (link->mtu > HOP_TAG_BYTES * count)
+		ret->mtu = least(ret->mtu, link->mtu - HOP_TAG_BYTES * count);
+	ret->ifindex = link->ifindex;
+	ret->stacked = link->stacked;
+	return true;
+}
+
 enum hop_missing hop_compose(const struct hop_facts *facts, struct nexthop *ret)
 {
 	memset(ret, 0, sizeof(*ret));
@@ -94,12 +132,10 @@ enum hop_missing hop_compose(const struct hop_facts *facts, struct nexthop *ret)
 	ret->ifindex = facts->route.ifindex;
 	ret->source = facts->route.source;
 	ret->on_link = addr_is_none(&facts->route.gateway);
-	if (!check_link(facts, ret))
+	if (!check_link(facts->link, facts->route.ifindex, ret) || !descend(facts, ret))
 		return HOP_LINK;
-	ret->mtu = facts->link->mtu;
-	ret->stacked = facts->link->stacked;
-	if (facts->route.mtu && facts->route.mtu < facts->link->mtu)
-		ret->mtu = facts->route.mtu;
+	if (facts->route.mtu)
+		ret->mtu = least(ret->mtu, facts->route.mtu);
 	memcpy(ret->src_mac, facts->link->mac, sizeof(ret->src_mac));
 	if (!check_neighbour(facts, ret))
 		return HOP_NEIGHBOUR;
@@ -122,6 +158,7 @@ bool hop_same(const struct nexthop *a, const struct nexthop *b)
 {
 	return a->resolved == b->resolved && a->on_link == b->on_link && a->stacked == b->stacked &&
 	       a->ifindex == b->ifindex && a->mtu == b->mtu &&
+	       memcmp(a->tags, b->tags, sizeof(a->tags)) == 0 &&
 	       memcmp(a->src_mac, b->src_mac, sizeof(a->src_mac)) == 0 &&
 	       memcmp(a->dst_mac, b->dst_mac, sizeof(a->dst_mac)) == 0 &&
 	       addr_equal(&a->source, &b->source) && strcmp(a->why, b->why) == 0;
@@ -130,6 +167,6 @@ bool hop_same(const struct nexthop *a, const struct nexthop *b)
 bool hop_same_link(const struct rtnl_link *a, const struct rtnl_link *b)
 {
 	return a->flags == b->flags && a->mtu == b->mtu && a->type == b->type &&
-	       a->stacked == b->stacked && memcmp(a->mac, b->mac, sizeof(a->mac)) == 0 &&
-	       strcmp(a->name, b->name) == 0;
+	       a->stacked == b->stacked && a->vlan == b->vlan && a->over == b->over &&
+	       memcmp(a->mac, b->mac, sizeof(a->mac)) == 0 && strcmp(a->name, b->name) == 0;
 }

@@ -13,7 +13,9 @@ struct hop_facts {
 	struct addr address;
 	int route_error; /* -errno: `route` means nothing */
 	struct rtnl_route route;
-	const struct rtnl_link *link;      /* NULL: there is no such interface */
+	const struct rtnl_link *link; /* NULL: there is no such interface */
+	/* Where `link` is a VLAN's device, those below it, each over the next; NULL: as above. */
+	const struct rtnl_link *below[NEXTHOP_TAGS];
 	const struct neighbour *neighbour; /* NULL: not looked for */
 };
 

@@ -186,6 +186,7 @@ static void look_up(struct entry *entry)
 
 static enum hop_missing compose(struct entry *entry, struct nexthop *ret)
 {
+	const struct rtnl_link *link = NULL;
 	struct hop_facts facts = {
 		.address = entry->address,
 		.route_error = entry->route_error,
@@ -194,7 +195,9 @@ static enum hop_missing compose(struct entry *entry, struct nexthop *ret)
 	};
 
 	if (!entry->route_error)
-		facts.link = link_get(entry->nexthops, entry->route.ifindex);
+		facts.link = link = link_get(entry->nexthops, entry->route.ifindex);
+	for (int i = 0; i < NEXTHOP_TAGS && link && link->vlan; i++)
+		facts.below[i] = link = link_get(entry->nexthops, link->over);
 	return hop_compose(&facts, ret);
 }
 
@@ -398,7 +401,7 @@ static void report_link(struct nexthops *nexthops, uint32_t ifindex)
 	struct entry *entry = LIST_FIRST(&nexthops->entries);
 
 	for (; entry; entry = LIST_NEXT(entry, all)) {
-		if (entry->route.ifindex == ifindex)
+		if (entry->route.ifindex == ifindex || entry->now.ifindex == ifindex)
 			enqueue(entry, WORK_REPORT, true);
 	}
 }

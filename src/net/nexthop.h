@@ -15,12 +15,15 @@
 #include "base/addr.h"
 #include "base/err.h"
 
+enum { NEXTHOP_TAGS = 2 }; /* VLAN tags at most */
+
 struct nexthop {
-	bool resolved; /* all below is known */
-	bool on_link;  /* dst_mac is the address's own, not a gateway's */
-	bool stacked;  /* by a VLAN's device, a bridge or suchlike: no driver can send there */
-	uint32_t ifindex;
-	uint32_t mtu; /* of the route, or of the interface */
+	bool resolved;               /* all below is known */
+	bool on_link;                /* dst_mac is the address's own, not a gateway's */
+	bool stacked;                /* by a bridge or suchlike: no driver can send there */
+	uint32_t ifindex;            /* what sends: the one below a VLAN's device */
+	uint32_t tags[NEXTHOP_TAGS]; /* VLAN tags, the outer first: TPID << 16 | TCI; 0: none */
+	uint32_t mtu;                /* of the route, or of the interface less room for the tags */
 	uint8_t src_mac[6];
 	uint8_t dst_mac[6];
 	struct addr source; /* what the kernel would send from */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "net/rtnl.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <libmnl/libmnl.h>
 #include <linux/if.h>
+#include <linux/if_ether.h>
 #include <linux/if_link.h>
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
@@ -139,28 +141,57 @@ static int parse_route(const struct nlmsghdr *message, struct rtnl_route *ret, b
 	return 0;
 }
 
-/* Devices of these kinds have no function by which XDP in a driver sends (ndo_xdp_xmit). */
-static bool is_stacked(const struct nlattr *info)
+/* As of a message, of an attribute that holds attributes. */
+static void parse_nested(const struct nlattr *nested, const struct nlattr **set, uint16_t max)
 {
-	static const char *const kinds[] = {"vlan", "bridge", "macvlan", "ipvlan"};
-	const struct nlattr *part;
+	struct attributes attributes = {set, max};
 
-	if (!info)
-		return false;
-	mnl_attr_for_each_nested(part, info)
-	{
-		if (mnl_attr_get_type(part) != IFLA_INFO_KIND ||
-		    mnl_attr_validate(part, MNL_TYPE_NUL_STRING))
-			continue;
-		for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-			if (strcmp(mnl_attr_get_str(part), kinds[i]) == 0)
-				return true;
-		}
-	}
-	return false;
+	memset(set, 0, ((size_t)max + 1) * sizeof(*set));
+	if (nested)
+		mnl_attr_parse_nested(nested, keep, &attributes);
 }
 
-static int parse_link(const struct nlmsghdr *message, struct rtnl_link *ret)
+/* The tag of a VLAN's device. Its priority is that of packets that have none of their own. */
+static uint32_t get_vlan(const struct nlattr *data)
+{
+	const struct nlattr *set[IFLA_VLAN_MAX + 1];
+	uint32_t protocol = ETH_P_8021Q;
+
+	parse_nested(data, set, IFLA_VLAN_MAX);
+	if (!holds(set[IFLA_VLAN_ID], 2))
+		return 0;
+	if (holds(set[IFLA_VLAN_PROTOCOL], 2))
+		protocol = ntohs(mnl_attr_get_u16(set[IFLA_VLAN_PROTOCOL]));
+	return protocol << 16 | mnl_attr_get_u16(set[IFLA_VLAN_ID]);
+}
+
+/*
+ * Devices of these kinds have no function by which XDP in a driver sends (ndo_xdp_xmit). A VLAN's
+ * device is no obstacle, for we send by the one below it; unless that is in another namespace.
+ */
+static void read_link_kind(const struct nlattr **link, struct rtnl_link *ret)
+{
+	static const char *const kinds[] = {"bridge", "macvlan", "ipvlan"};
+	const struct nlattr *set[IFLA_INFO_MAX + 1];
+	const char *kind;
+
+	parse_nested(link[IFLA_LINKINFO], set, IFLA_INFO_MAX);
+	if (!set[IFLA_INFO_KIND] || mnl_attr_validate(set[IFLA_INFO_KIND], MNL_TYPE_NUL_STRING))
+		return;
+	kind = mnl_attr_get_str(set[IFLA_INFO_KIND]);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		ret->stacked |= strcmp(kind, kinds[i]) == 0;
+	if (strcmp(kind, "vlan") != 0)
+		return;
+	ret->vlan = get_vlan(set[IFLA_INFO_DATA]);
+	ret->over = get_u32(link[IFLA_LINK]);
+	if (!ret->vlan || !ret->over || link[IFLA_LINK_NETNSID]) {
+		ret->vlan = 0;
+		ret->stacked = true;
+	}
+}
+
+int rtnl_link_parse(const struct nlmsghdr *message, struct rtnl_link *ret)
 {
 	const struct ifinfomsg *header = mnl_nlmsg_get_payload(message);
 	const struct nlattr *set[IFLA_MAX + 1];
@@ -174,8 +205,8 @@ static int parse_link(const struct nlmsghdr *message, struct rtnl_link *ret)
 		.flags = header->ifi_flags,
 		.mtu = get_u32(set[IFLA_MTU]),
 		.type = header->ifi_type,
-		.stacked = is_stacked(set[IFLA_LINKINFO]),
 	};
+	read_link_kind(set, ret);
 	if (holds(set[IFLA_ADDRESS], sizeof(ret->mac)))
 		memcpy(ret->mac, mnl_attr_get_payload(set[IFLA_ADDRESS]), sizeof(ret->mac));
 	if (set[IFLA_IFNAME] && mnl_attr_validate(set[IFLA_IFNAME], MNL_TYPE_NUL_STRING) == 0)
@@ -300,7 +331,7 @@ static bool event_of(const struct nlmsghdr *message, struct rtnl_event *ret)
 	case RTM_NEWLINK:
 	case RTM_DELLINK:
 		ret->kind = message->nlmsg_type == RTM_NEWLINK ? RTNL_LINK : RTNL_LINK_GONE;
-		return parse_link(message, &ret->link) == 0;
+		return rtnl_link_parse(message, &ret->link) == 0;
 	case RTM_NEWROUTE:
 	case RTM_DELROUTE:
 		ret->kind = RTNL_ROUTE;
@@ -457,7 +488,7 @@ int rtnl_link_get(struct rtnl *rtnl, uint32_t ifindex, struct rtnl_link *ret)
 	code = ask(rtnl, &question, &answer);
 	if (code)
 		return code;
-	return answer ? parse_link(answer, ret) : -EPROTO;
+	return answer ? rtnl_link_parse(answer, ret) : -EPROTO;
 }
 
 static struct ndmsg *begin_neigh(struct question *question, uint16_t type, uint16_t flags,

@@ -33,6 +33,8 @@ struct rtnl_link {
 	uint32_t mtu;
 	uint16_t type; /* ARPHRD_* */
 	bool stacked;  /* over other devices, with no way for a driver to send by it */
+	uint32_t vlan; /* of a VLAN's device: its tag, TPID << 16 | TCI; 0: it is none */
+	uint32_t over; /* of a VLAN's device: the interface that the tagged frame goes to */
 	uint8_t mac[6];
 	char name[RTNL_NAME_MAX];
 };
@@ -67,6 +69,7 @@ struct rtnl_event {
 typedef void rtnl_event_handler(void *arg, const struct rtnl_event *event);
 
 struct mnl_socket;
+struct nlmsghdr;
 
 struct rtnl {
 	struct mnl_socket *query;
@@ -82,6 +85,8 @@ int rtnl_events_read(struct rtnl *rtnl, rtnl_event_handler *handler, void *arg);
 
 int rtnl_route_get(struct rtnl *rtnl, const struct addr *to, struct rtnl_route *ret);
 int rtnl_link_get(struct rtnl *rtnl, uint32_t ifindex, struct rtnl_link *ret);
+/* A message about a link, whole. -EPROTO: it says nothing of a link's own. */
+int rtnl_link_parse(const struct nlmsghdr *message, struct rtnl_link *ret);
 /* `key` names interface and address. -ENOENT: no such entry. */
 int rtnl_neigh_get(struct rtnl *rtnl, const struct rtnl_neigh *key, struct rtnl_neigh *ret);
 

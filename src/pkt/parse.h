@@ -11,8 +11,15 @@
 
 #include "pkt/addr.h"
 #include "pkt/cursor.h"
+#include "pkt/vlan.h"
 
 enum pkt_tcp_flags { PKT_TCP_FIN = 1, PKT_TCP_SYN = 2, PKT_TCP_RST = 4, PKT_TCP_ACK = 16 };
+
+/* What few packets need when they are wrapped, behind one question. */
+enum pkt_seldom {
+	PKT_SELDOM_TAGS = 1, /* came with VLAN tags */
+	PKT_SELDOM_MSS = 2,  /* a SYN, and its service clamps the MSS */
+};
 
 /* What the stages know of a frame. Numbers are the host's but for the __be ones. */
 struct pkt {
@@ -28,7 +35,7 @@ struct pkt {
 	__u16 l4;           /* where the transport header begins, from the frame's start */
 	__u8 fragment;      /* a piece of a datagram, the first one included */
 	__u8 later;         /* a piece that is not the first: it has no ports */
-	__u8 tags;          /* VLAN tags that were taken off */
+	__u8 seldom;        /* enum pkt_seldom */
 	__u8 why;           /* enum why */
 	__u8 quoted;        /* an ICMP error: addresses, ports and protocol are the quoted flow's */
 	__u8 mode;          /* the service's: enum tunnel_mode */
@@ -42,7 +49,8 @@ struct pkt {
 	__u32 slot;         /* in all slots */
 	__u32 table_first;  /* the pool's first slot */
 	__u32 label_slot;   /* in all slots, by the flow label */
-	__u64 hash;         /* of the flow, by the fleet's seed */
+	struct pkt_vlan vlan; /* tags that were taken off, and are to be put back */
+	__u64 hash;           /* of the flow, by the fleet's seed */
 };
 
 enum pkt_parsed {

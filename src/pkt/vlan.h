@@ -46,14 +46,14 @@ PKT_INLINE __u32 pkt_vlan_count(const struct pkt_ctx *ctx)
 }
 
 /* Takes the outermost tag off. 0, or a negative number. */
-PKT_INLINE int pkt_vlan_pull(struct pkt_ctx *ctx, __be32 *ret_tag)
+PKT_STAGE int pkt_vlan_pull(struct pkt_ctx *ctx, __be32 *ret_tag)
 {
 	struct pkt_cursor cursor = pkt_cursor(ctx, 0);
 	__u8 *macs = pkt_take_bytes(&cursor, PKT_VLAN_MACS);
 	__u8 *tag = pkt_take_bytes(&cursor, PKT_VLAN_TAG);
 	__u8 kept[PKT_VLAN_MACS];
 
-	if (!macs || !tag)
+	if (!macs || !tag || !ret_tag)
 		return -1;
 	pkt_copy(kept, macs, PKT_VLAN_MACS);
 	pkt_copy(ret_tag, tag, PKT_VLAN_TAG);
@@ -68,7 +68,7 @@ PKT_INLINE int pkt_vlan_pull(struct pkt_ctx *ctx, __be32 *ret_tag)
 }
 
 /* Puts a tag after the MAC addresses. 0, or a negative number. */
-PKT_INLINE int pkt_vlan_push(struct pkt_ctx *ctx, __be32 tag)
+PKT_STAGE int pkt_vlan_push(struct pkt_ctx *ctx, __be32 tag)
 {
 	__u8 kept[PKT_VLAN_MACS], *macs, *place;
 	struct pkt_cursor cursor;

@@ -9,6 +9,7 @@
 
 #include "answer.h"
 #include "dp/verdict.h"
+#include "expect_links.h"
 #include "expect_modes.h"
 #include "frame.h"
 
@@ -130,6 +131,8 @@ static bool has_room(const uint8_t *ip, const struct frame_tunnel *tunnel)
 static const char *check_left(const struct dp_tables *tables, const uint8_t *frame, size_t length,
 			      const struct dp_result *result, const uint8_t *out)
 {
+	static _Thread_local struct frame sent;
+	const struct abi_backend *backend;
 	struct frame_tunnel tunnel;
 	enum frame_mode mode;
 	struct frame expected;
@@ -148,11 +151,14 @@ static const char *check_left(const struct dp_tables *tables, const uint8_t *fra
 	wrong = read_tunnel(tables, &result->trace, out, &tunnel);
 	if (wrong)
 		return wrong;
-	tunnel.untagged = result->trace.verdict == VERDICT_REDIRECTED;
+	backend = &tables->backends[result->trace.backend];
+	tunnel.untagged = result->trace.verdict == VERDICT_REDIRECTED || backend->tags[0];
 	expect_told(tables, &result->trace, frame, length, &tunnel);
 	if (mode == FRAME_IPOPT && !has_room(frame + frame_link_length(frame, length), &tunnel))
 		return "left with an option, and has no room for one";
-	frame_encapsulate(frame, length, &tunnel, &expected);
+	expect_links_clamp(&tables->services[result->trace.service], frame, length, &sent);
+	frame_encapsulate(sent.bytes, length, &tunnel, &expected);
+	expect_links_tag(backend, &expected);
 	return check_same(result, out, &expected);
 }
 
@@ -170,8 +176,9 @@ static bool may_be_answered(const uint8_t *frame)
 	return from[0] != 0xff && memcmp(from, none, 8) != 0 && memcmp(from, from + 16, 16) != 0;
 }
 
+/* `tags`: bytes of those that the frame came with. */
 static const char *check_told_size(const struct dp_tables *tables, const uint8_t *frame,
-				   size_t length, const struct dp_result *result,
+				   size_t length, size_t tags, const struct dp_result *result,
 				   const uint8_t *out)
 {
 	const struct abi_backend *backend = &tables->backends[result->trace.backend];
@@ -179,7 +186,7 @@ static const char *check_told_size(const struct dp_tables *tables, const uint8_t
 	bool ipv4 = frame[12] == 0x08;
 	struct addr to = dp_addr_back(&backend->addr);
 	uint8_t mode = tables->services[result->trace.service].mode;
-	uint32_t fits = backend->mtu -
+	uint32_t fits = backend->mtu - expect_links_kept(backend, tags) -
 			expect_overhead(expect_mode((enum tunnel_mode)mode), addr_is4(&to), ipv4);
 	uint32_t packet = ipv4 ? (uint32_t)(ip[2] << 8 | ip[3])
 			       : 40 + (uint32_t)(ip[4] << 8 | ip[5]);
@@ -201,7 +208,7 @@ static const char *check_told_size(const struct dp_tables *tables, const uint8_t
 }
 
 static const char *check_answer(const struct dp_tables *tables, const uint8_t *frame, size_t length,
-				const struct dp_result *result, const uint8_t *out)
+				size_t tags, const struct dp_result *result, const uint8_t *out)
 {
 	const uint8_t *ip = frame + FRAME_ETH;
 	struct frame expected;
@@ -211,7 +218,7 @@ static const char *check_answer(const struct dp_tables *tables, const uint8_t *f
 	if (!may_be_answered(frame))
 		return "answered, and its source is no host";
 	if (result->trace.verdict == VERDICT_TOO_BIG_ANSWERED)
-		return check_told_size(tables, frame, length, result, out);
+		return check_told_size(tables, frame, length, tags, result, out);
 	if (frame[12] == 0x08 ? ip[0] != 0x45 || ip[9] != 1 || ip[20] != 8 || ip[21] != 0
 			      : ip[6] != 58 || ip[40] != 128 || ip[41] != 0)
 		return "answered, and is no echo request";
@@ -229,7 +236,7 @@ static const char *check_tagged_answer(const struct dp_tables *tables, const uin
 	struct dp_result untagged = *result;
 
 	if (!tags)
-		return check_answer(tables, frame, length, result, out);
+		return check_answer(tables, frame, length, 0, result, out);
 	if (result->length < FRAME_ETH + tags || memcmp(out + macs, frame + macs, tags) != 0)
 		return "answered without its tags";
 	in.length = length - tags;
@@ -238,7 +245,7 @@ static const char *check_tagged_answer(const struct dp_tables *tables, const uin
 	untagged.length = answer.length = result->length - tags;
 	memcpy(answer.bytes, out, macs);
 	memcpy(answer.bytes + macs, out + macs + tags, answer.length - macs);
-	return check_answer(tables, in.bytes, in.length, &untagged, answer.bytes);
+	return check_answer(tables, in.bytes, in.length, tags, &untagged, answer.bytes);
 }
 
 const char *expect_sane(const struct dp_tables *tables, const uint8_t *frame, size_t length,

@@ -146,6 +146,8 @@ static void write_l4(const struct frame_spec *spec, struct frame *frame, uint8_t
 		at[13] = spec->tcp_flags ? spec->tcp_flags : FRAME_ACK;
 		put16(at + 14, 0xfaf0);
 		memset(at + 20, 1, spec->tcp_options);
+		if (spec->mss)
+			put32(at + 20, 0x02040000U | spec->mss);
 	} else if (proto == IPPROTO_UDP) {
 		at = extend(frame, 8);
 		put16(at + 4, (uint16_t)(8 + spec->payload));

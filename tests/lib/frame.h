@@ -48,6 +48,7 @@ struct frame_spec {
 	uint8_t proto;         /* TCP by default; ICMP and ICMPv6 get a header too */
 	uint8_t tcp_flags;     /* ACK by default */
 	uint8_t tcp_options;   /* bytes, a multiple of 4 */
+	uint16_t mss;          /* TCP: an option, the first; it needs 4 bytes of them */
 	uint8_t icmp_type;     /* echo request by default */
 	uint8_t ip_options;    /* IPv4: bytes, a multiple of 4 */
 	uint8_t tos;           /* or traffic class */

@@ -397,7 +397,7 @@ const struct packet_row packet_rows[] = {
 	REFUSED("udp6 behind options, length beyond the packet", TRUNCATED, TO6(WORLD_ONE6_VIP6),
 		.proto = IPPROTO_UDP, .dport = 443, BEHIND(OPTIONS), LIE_UDP_LENGTH(9)),
 
-	/* VLAN tags: they go along as they came, and are not looked at. */
+	/* VLAN tags: they go along as they came, and are not looked at; they take room. */
 	TO_B4("tcp4 tagged", TO4(WORLD_ONE4_VIP4), .vlans = 1, .payload = 20),
 	TO_B4("tcp4 tagged with all bits", TO4(WORLD_ONE4_VIP4), .vlans = 1,
 	      LIE(LINK, 14, 2, 0xffff)),
@@ -408,7 +408,7 @@ const struct packet_row packet_rows[] = {
 	TO_B4("tcp4 tagged and padded", TO4(WORLD_ONE4_VIP4), .vlans = 1, .padding = 2),
 	TO_B4("tcp4 tagged, ip options", TO4(WORLD_ONE4_VIP4), .vlans = 2, .ip_options = 40),
 	TO_B4("tcp4 tagged, as long as the path", TO4(WORLD_ONE4_VIP4), .vlans = 1,
-	      .payload = FITS_4IN4),
+	      .payload = FITS_4IN4 - 4),
 	TO_B4("udp6 tagged over ipv4", TO6(WORLD_ONE4_VIP6), .proto = IPPROTO_UDP, .dport = 53,
 	      .vlans = 1, .payload = 9),
 	TO_B6("tcp4 tagged over ipv6", TO4(WORLD_ONE6_VIP4), .vlans = 1),
@@ -425,11 +425,11 @@ const struct packet_row packet_rows[] = {
 	ROW("tcp6 tagged, no next hop", NO_NEIGHBOR, SLOT, LOST, LOST1, TO6(WORLD_LOST_VIP6),
 	    .vlans = 2),
 	UNTOLD("tcp4 tagged, a byte too long", ONE4, B4, TO4(WORLD_ONE4_VIP4), .vlans = 1,
-	       .payload = FITS_4IN4 + 1),
+	       .payload = FITS_4IN4 - 4 + 1),
 	TOLD("tcp4 df tagged, a byte too long", ONE4, B4, TO4(WORLD_ONE4_VIP4), .vlans = 1,
-	     .frag = DONT, .payload = FITS_4IN4 + 1),
+	     .frag = DONT, .payload = FITS_4IN4 - 4 + 1),
 	TOLD("tcp6 twice tagged, a byte too long", ONE6, B6, TO6(WORLD_ONE6_VIP6), .vlans = 2,
-	     .payload = FITS_6IN6 + 1),
+	     .payload = FITS_6IN6 - 8 + 1),
 	ECHO4("icmp4 echo, tagged", .vlans = 1, .payload = 56),
 	ECHO6("icmp6 echo, twice tagged", .vlans = 2, .payload = 56),
 	REFUSED("tcp4 tagged, ends after its ports", TRUNCATED, TO4(WORLD_ONE4_VIP4), .vlans = 1,

@@ -64,7 +64,7 @@
 		IN(mode, "udp4 wrong checksum by " #mode, TO4_OF(mode), DNS, .payload = 3,        \
 		   LIE(L4, 6, 2, 0xbad)),                                                         \
 		IN(mode, "tcp4 tagged, as long as the path by " #mode, TO4_OF(mode), .vlans = 1,  \
-		   LONGEST4(overhead)),                                                           \
+		   LONGEST4((overhead) + 4)),                                                     \
 		ERROR4_OF(mode, "about tcp", 3, QUOTE4(mode)),                                    \
 		ERROR4_OF(mode, "about udp", 11, UDP_QUOTE4(mode)),                               \
 		ERROR4_OF(mode, "tagged", 12, QUOTE4(mode), .vlans = 1),                          \
@@ -85,7 +85,7 @@
 		   LIE(L4, 6, 2, 0)),                                                            \
 		IN(mode, "tcp6 wrong checksum by " #mode, TO6_OF(mode), LIE(L4, 16, 2, 0xbad)),  \
 		IN(mode, "tcp6 tagged, as long as the path by " #mode, TO6_OF(mode), .vlans = 2, \
-		   LONGEST6(overhead)),                                                          \
+		   LONGEST6((overhead) + 8)),                                                    \
 		ERROR6_OF(mode, "about tcp", 1, QUOTE6(mode)),                                   \
 		ERROR6_OF(mode, "about udp", 2, UDP_QUOTE6(mode)),                               \
 		ERROR6_OF(mode, "tagged", 3, QUOTE6(mode), .vlans = 1),                          \

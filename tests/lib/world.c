@@ -14,6 +14,7 @@ static const struct {
 	bool untracked, not_in_file, drops_pieces;
 	enum tunnel_mode mode;
 	uint32_t other; /* its slots' other owner */
+	uint16_t mss;
 } services[WORLD_SERVICES] = {
 #define TCP(first, last) ((uint64_t)(first) | (uint64_t)(last) << 16 | (uint64_t)IPPROTO_TCP << 32)
 #define UDP(first, last) ((uint64_t)(first) | (uint64_t)(last) << 16 | (uint64_t)IPPROTO_UDP << 32)
@@ -105,6 +106,17 @@ static const struct {
 	[WORLD_GUE0_4] = APART("gue0_4", GUE0, GUE0_4, SECOND4),
 	[WORLD_GUE0_6] = APART("gue0_6", GUE0, GUE0_6, SECOND6),
 #undef APART
+#define OF_LINK(service_name, name_upper, ...)                                                     \
+	{                                                                                          \
+		service_name, {WORLD_##name_upper##_VIP4, WORLD_##name_upper##_VIP6},              \
+			{TCP(80, 80), UDP(53, 53)}, .slots = 1, .not_in_file = true, ##__VA_ARGS__ \
+	}
+	[WORLD_VLAN] = OF_LINK("vlan", VLAN),
+	[WORLD_QINQ] = OF_LINK("qinq", QINQ),
+	[WORLD_VLINK] = OF_LINK("vlink", VLINK, .mode = TUNNEL_L2DSR),
+	[WORLD_CLAMP] = OF_LINK("clamp", CLAMP, .untracked = true, .mss = WORLD_MSS),
+	[WORLD_VCLAMP] = OF_LINK("vclamp", VCLAMP, .untracked = true, .mss = WORLD_MSS),
+#undef OF_LINK
 #undef MODE
 #define POLICY(service_name, name_upper)                                               \
 	{                                                                              \
@@ -156,6 +168,7 @@ static const struct {
 static const struct {
 	const char *name, *addr;
 	uint32_t service; /* whose slots it owns */
+	uint32_t tags[2];
 } backends[WORLD_BACKENDS] = {
 	[WORLD_NOBODY] = {"none", NULL, WORLD_NONE},
 	[WORLD_B4] = {"b4", "10.0.1.11", WORLD_ONE4},
@@ -215,6 +228,11 @@ static const struct {
 	[WORLD_GUE0_6_B] = {"gue0_6b", "2001:db8:9::510", WORLD_GUE0_6},
 	[WORLD_SECOND4] = {"second4", "10.0.5.99", WORLD_NONE},
 	[WORLD_SECOND6] = {"second6", "2001:db8:9::599", WORLD_NONE},
+	[WORLD_VLAN_B] = {"vlanb", "10.0.9.1", WORLD_VLAN, {0x81000064}},
+	[WORLD_QINQ_B] = {"qinqb", "2001:db8:9::91", WORLD_QINQ, {0x88a80064, 0x8100e0c8}},
+	[WORLD_VLINK_B] = {"vlinkb", "10.0.9.3", WORLD_VLINK, {0x81000065}},
+	[WORLD_CLAMP_B] = {"clampb", "10.0.9.4", WORLD_CLAMP},
+	[WORLD_VCLAMP_B] = {"vclampb", "10.0.9.5", WORLD_VCLAMP, {0x81000064}},
 };
 
 /* Their own; 0: the VIP's. */
@@ -400,11 +418,15 @@ static void fill_backend(struct dp_tables *tables, uint32_t index)
 	struct abi_backend *backend = &tables->backends[index];
 	struct addr addr = world_backend_addr(index);
 	struct dp_nexthop hop = {
-		.ifindex = index == WORLD_AWAY1 ? WORLD_AWAY_IFINDEX : WORLD_IFINDEX,
+		.ifindex = index == WORLD_AWAY1 || index == WORLD_QINQ_B ? WORLD_AWAY_IFINDEX
+									 : WORLD_IFINDEX,
 		.mtu = index == WORLD_SMALL1 ? WORLD_SMALL_MTU : WORLD_MTU,
+		.tags = {backends[index].tags[0], backends[index].tags[1]},
 		.on_link = index != WORLD_FAR_B,
 	};
 
+	for (int i = 0; i < 2; i++)
+		hop.mtu -= hop.tags[i] ? 4 : 0;
 	memcpy(hop.src_mac, WORLD_SRC_MAC, sizeof(hop.src_mac));
 	memcpy(hop.dst_mac, WORLD_DST_MAC, sizeof(hop.dst_mac));
 	backend->identity = 1000 + index;
@@ -473,6 +495,9 @@ void world_fill(struct dp_tables *tables)
 			services[s].untracked ? 0 : ABI_SERVICE_TRACK | ABI_SERVICE_TOO_BIG;
 		if (world_service_pins(s))
 			tables->services[s].flags |= ABI_SERVICE_FRAGMENTS;
+		tables->services[s].mss = services[s].mss;
+		if (services[s].mss)
+			tables->services[s].flags |= ABI_SERVICE_MSS;
 		for (int v = 0; v < 2 && services[s].vips[v]; v++)
 			fill_vip(tables, services[s].vips[v]);
 	}

@@ -63,6 +63,12 @@ enum world_service {
 	WORLD_WHOLE2, /* udp/443 of WHOLE's VIPs; the same */
 	WORLD_EVERY,  /* every protocol and port */
 	WORLD_CROWD,  /* tcp/443, udp/443; eight backends, untracked */
+	/* Egress into VLANs, and clamped SYNs (rows_links.h). */
+	WORLD_VLAN,   /* tcp/80, udp/53; ipip over IPv4 with a tag; tracked */
+	WORLD_QINQ,   /* tcp/80; ipip over IPv6 with two tags, at another interface; tracked */
+	WORLD_VLINK,  /* tcp/80; l2dsr with a tag; tracked */
+	WORLD_CLAMP,  /* tcp/80; ipip, the MSS of SYNs is WORLD_MSS at most; not tracked */
+	WORLD_VCLAMP, /* tcp/80; both: ipip with a tag, and WORLD_MSS; not tracked */
 	WORLD_SERVICES,
 };
 
@@ -119,6 +125,11 @@ enum world_backend {
 	WORLD_PAIR_B,
 	WORLD_GUARD_B,
 	WORLD_GUARD6_B,
+	WORLD_VLAN_B,
+	WORLD_QINQ_B,
+	WORLD_VLINK_B,
+	WORLD_CLAMP_B,
+	WORLD_VCLAMP_B,
 	WORLD_BACKENDS,
 };
 
@@ -129,6 +140,7 @@ enum {
 	WORLD_SMALL_MTU = 1300,
 	WORLD_MANY_SLOTS = 251,
 	WORLD_CROWD_SLOTS = 509,
+	WORLD_MSS = 1400,
 	WORLD_FLOWS = 4096,
 	WORLD_PORT = 8080,
 };
@@ -214,14 +226,24 @@ enum {
 };
 #define WORLD_ID32 0x89abcdefU
 /* Those of fragments. */
-#define WORLD_TWIN_VIP4  "198.51.100.212"
-#define WORLD_TWIN_VIP6  "2001:db8:10::212"
-#define WORLD_WHOLE_VIP4 "198.51.100.213"
-#define WORLD_WHOLE_VIP6 "2001:db8:10::213"
-#define WORLD_EVERY_VIP4 "198.51.100.214"
-#define WORLD_EVERY_VIP6 "2001:db8:10::214"
-#define WORLD_CROWD_VIP4 "198.51.100.215"
-#define WORLD_CROWD_VIP6 "2001:db8:10::215"
+#define WORLD_TWIN_VIP4   "198.51.100.212"
+#define WORLD_TWIN_VIP6   "2001:db8:10::212"
+#define WORLD_WHOLE_VIP4  "198.51.100.213"
+#define WORLD_WHOLE_VIP6  "2001:db8:10::213"
+#define WORLD_EVERY_VIP4  "198.51.100.214"
+#define WORLD_EVERY_VIP6  "2001:db8:10::214"
+#define WORLD_CROWD_VIP4  "198.51.100.215"
+#define WORLD_CROWD_VIP6  "2001:db8:10::215"
+#define WORLD_VLAN_VIP4   "198.51.100.160"
+#define WORLD_VLAN_VIP6   "2001:db8:10::160"
+#define WORLD_QINQ_VIP4   "198.51.100.161"
+#define WORLD_QINQ_VIP6   "2001:db8:10::161"
+#define WORLD_VLINK_VIP4  "198.51.100.162"
+#define WORLD_VLINK_VIP6  "2001:db8:10::162"
+#define WORLD_CLAMP_VIP4  "198.51.100.163"
+#define WORLD_CLAMP_VIP6  "2001:db8:10::163"
+#define WORLD_VCLAMP_VIP4 "198.51.100.164"
+#define WORLD_VCLAMP_VIP6 "2001:db8:10::164"
 
 #define WORLD_SRC_MAC "\x02\x00\x00\x00\x00\x01"
 #define WORLD_DST_MAC "\x02\x00\x00\x00\x00\x02"

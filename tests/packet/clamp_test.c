@@ -116,9 +116,9 @@ static int find_native(const uint8_t *frame, size_t length, struct clamp *clamp)
 	memcpy(copy + 2, frame, length);
 	if (clamp_wanted(cursor, &limits, clamp)) {
 		found = AGENT_CLAMP_UNREADABLE;
-		assert_true(clamp->size <= CLAMP_OPTIONS_MAX);
-		if (clamp->options_at + clamp->size <= length) {
-			memcpy(clamp->options, copy + 2 + clamp->options_at, clamp->size);
+		assert_true(clamp->mss.size <= L4_MSS_OPTIONS_MAX);
+		if (clamp->options_at + clamp->mss.size <= length) {
+			memcpy(clamp->options, copy + 2 + clamp->options_at, clamp->mss.size);
 			found = clamp_walk(clamp);
 		}
 	}
@@ -167,7 +167,7 @@ static void test_clamp(void **state)
 			fail_msg("%s: found %d, should be %d", row->name, found, row->found);
 		want = frame;
 		if (row->mss) {
-			assert_int_equal(clamp.limit, row->mss);
+			assert_int_equal(clamp.mss.limit, row->mss);
 			assert_int_equal(clamp_mss_at(&clamp), frame.l4 + 20 + row->mss_at);
 			frame_put(want.bytes + frame.l4 + 20 + row->mss_at, 2, row->mss);
 			frame_put(want.bytes + frame.l4 + 16, 2, 0);
@@ -211,7 +211,7 @@ static void test_clamp_damage(void **state)
 		if (found == AGENT_CLAMP_CLAMPED) {
 			memcpy(before.bytes + clamp.checksum_at, frame.bytes + clamp.checksum_at,
 			       2);
-			frame_put(before.bytes + clamp_mss_at(&clamp), 2, clamp.limit);
+			frame_put(before.bytes + clamp_mss_at(&clamp), 2, clamp.mss.limit);
 		}
 		assert_memory_equal(frame.bytes, before.bytes, frame.length);
 	}

@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <net/if.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +22,10 @@
 #include "bpf/gro.h"
 #include "weir/node/app_state.h"
 
-enum { SETTLE_MS = 50 }; /* from the first change of health to the slots' */
+enum {
+	SETTLE_MS = 50,      /* from the first change of health to the slots' */
+	VLANS_TEXT_MAX = 12, /* "4094.4094" */
+};
 
 static uint64_t now_ms(void)
 {
@@ -137,14 +141,27 @@ static void warn_backend(struct app_backend *backend, const char *what)
 		  conf_backend(backend)->name);
 }
 
+/* The identifiers of its VLANs, the outer first, for the log. */
+static const char *show_vlans(const struct nexthop *nexthop, char text[VLANS_TEXT_MAX])
+{
+	unsigned outer = nexthop->tags[0] & 0xfff, inner = nexthop->tags[1] & 0xfff;
+
+	if (!nexthop->tags[0])
+		return "none";
+	snprintf(text, VLANS_TEXT_MAX, nexthop->tags[1] ? "%u.%u" : "%u", outer, inner);
+	return text;
+}
+
 static void on_nexthop(void *arg, const struct nexthop *nexthop)
 {
 	struct app_backend *backend = arg;
 	struct app *app = backend->app;
 	uint32_t path_mtu = app->conf->node.path_mtu;
-	struct dp_nexthop hop = {
-		.ifindex = nexthop->ifindex, .mtu = nexthop->mtu, .on_link = nexthop->on_link};
-	char interface[IF_NAMESIZE] = "?";
+	struct dp_nexthop hop = {.ifindex = nexthop->ifindex,
+				 .mtu = nexthop->mtu,
+				 .on_link = nexthop->on_link,
+				 .tags = {nexthop->tags[0], nexthop->tags[1]}};
+	char interface[IF_NAMESIZE] = "?", vlans[VLANS_TEXT_MAX];
 
 	if (!nexthop->resolved) {
 		balancer_set_nexthop(app->balancer, backend->pool, backend->member, NULL);
@@ -162,15 +179,16 @@ static void on_nexthop(void *arg, const struct nexthop *nexthop)
 	if (!nexthop->on_link && needs_link(backend))
 		warn_backend(backend, "backend is behind a router, so l2dsr does not reach it");
 	if (nexthop->stacked && !all_generic(app))
-		warn_backend(backend, "backend is behind a VLAN's device, a bridge or suchlike, to "
-				      "which native XDP cannot send: its packets are lost");
+		warn_backend(backend, "backend is behind a bridge or suchlike, to which native XDP "
+				      "cannot send: its packets are lost");
 	if_indextoname(nexthop->ifindex, interface);
 	log_write(LOG_INFO, &backend->log, "next hop",
 		  "pool=%s backend=%s interface=%s mac=%02x:%02x:%02x:%02x:%02x:%02x "
-		  "mtu=%u",
+		  "vlan=%s mtu=%u",
 		  conf_pool(backend)->name, conf_backend(backend)->name, interface,
 		  nexthop->dst_mac[0], nexthop->dst_mac[1], nexthop->dst_mac[2],
-		  nexthop->dst_mac[3], nexthop->dst_mac[4], nexthop->dst_mac[5], nexthop->mtu);
+		  nexthop->dst_mac[3], nexthop->dst_mac[4], nexthop->dst_mac[5],
+		  show_vlans(nexthop, vlans), nexthop->mtu);
 }
 
 /* What is shown is what is. */

@@ -239,6 +239,8 @@ static uint32_t service_flags(const struct conf_service *conf)
 		flags |= ABI_SERVICE_RATE;
 	if (conf->fragments == CONF_FRAGMENTS_PIN)
 		flags |= ABI_SERVICE_FRAGMENTS;
+	if (conf->mss_clamp > CONF_MSS_OFF)
+		flags |= ABI_SERVICE_MSS;
 	return flags;
 }
 
@@ -254,6 +256,7 @@ static int write_service(struct balancer *balancer, struct access *access, size_
 
 	if (ret)
 		return ret;
+	service->mss = conf->mss_clamp;
 	service->rate_gap = assemble_rate_gap(conf->rate_limit);
 	service->mode = assemble_mode(conf->forward);
 	policy_flags = servers_write_policy(conf, service);

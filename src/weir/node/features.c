@@ -16,8 +16,9 @@ static uint32_t of_service(const struct conf_service *service)
 	}
 	if (service->tracking == CONF_TRACKING_ALWAYS)
 		features |= ABI_HAS_TRACK;
+	/* Of the MSS auto asks nothing here: the agent clamps what bounds the client. */
 	if (service->rate_limit || access_is_limited(service) || service->tcp_server_id ||
-	    service->policy != CONF_POLICY_5TUPLE)
+	    service->policy != CONF_POLICY_5TUPLE || service->mss_clamp > CONF_MSS_OFF)
 		features |= ABI_HAS_SPECIAL;
 	/* The entries of datagrams in pieces stand in the flow table. */
 	if (service->fragments == CONF_FRAGMENTS_PIN)
