@@ -142,10 +142,11 @@ PKT_STAGE int forward_error(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip
 	if (!pkt->service)
 		return forward_has_ports(pkt) ? VERDICT_NOT_LISTENED : VERDICT_OTHER_PROTOCOL;
 	verdict = choose_quoted(ctx, pkt);
-	if (verdict != PKT_ON)
-		return verdict;
-	pkt->why = WHY_ICMP;
-	return wrap(ctx, pkt);
+	if (verdict == PKT_ON) {
+		pkt->why = WHY_ICMP;
+		verdict = wrap(ctx, pkt);
+	}
+	return verdict == VERDICT_EMPTY ? reply_empty(ctx, pkt) : verdict;
 }
 
 /*

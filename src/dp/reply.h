@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What the balancer itself says to a client, in the place of the frame that it came in: that a
- * packet is too big for the tunnel (RFC 1191, RFC 4443 section 3.2), and the answer to a ping. The
- * answer leaves where the question came in, with the MAC addresses swapped; its IP header is
- * written afresh. All of it is off the common path, and all of it is under one limit a core. A
- * part of forward.h, which says what the includer supplies.
+ * packet is too big for the tunnel (RFC 1191, RFC 4443 section 3.2), that nobody is there to take
+ * it (RST, or ICMP's "port unreachable"), and the answer to a ping. The answer leaves where the
+ * question came in, with the MAC addresses swapped; its IP header is written afresh. All of it is
+ * off the common path, and all of it is under one limit a core. What is too big and may be
+ * fragmented can go to the daemon instead. A part of forward.h, which says what the includer
+ * supplies.
  */
 #pragma once
 
 #include "dp/abi.h"
 #include "dp/verdict.h"
 #include "l4/answer.h"
+#include "l4/reset.h"
 #include "pkt/parse.h"
 
 enum {
@@ -18,11 +21,17 @@ enum {
 	REPLY_MTU6_MIN = 1280, /* RFC 8200, section 5 */
 	REPLY_ECHO_REQUEST = 8,
 	REPLY_ECHO = 0,
-	REPLY_UNREACHABLE = 3,
-	REPLY_NEEDS_FRAGMENTING = 4, /* a code */
 	REPLY_ECHO_REQUEST6 = 128,
 	REPLY_ECHO6 = 129,
-	REPLY_TOO_BIG6 = 2,
+	REPLY_NOBODY = -65536, /* in the place of an MTU: no backend */
+};
+
+/* Type and code of the errors. */
+enum {
+	REPLY_ERROR4_TOO_BIG = 3 << 8 | 4,
+	REPLY_ERROR4_NO_PORT = 3 << 8 | 3,
+	REPLY_ERROR6_TOO_BIG = 2 << 8,
+	REPLY_ERROR6_NO_PORT = 1 << 8 | 4,
 };
 
 /* Bytes quoted at most: a datagram of 576 (RFC 1812, section 4.3.2.3), a packet of 1280. */
@@ -60,7 +69,21 @@ PKT_INLINE int reply_is_allowed(struct pkt *pkt)
 	return 0;
 }
 
-/* --- too big --- */
+/* --- ICMP errors --- */
+
+/*
+ * May an error about the packet be sent, or a RST? Of what quotes a flow, the addresses are the
+ * flow's, not the packet's. An error is never answered, nor is a piece that has no ports.
+ */
+PKT_INLINE int reply_is_due(const struct pkt_ctx *ctx, const struct pkt *pkt)
+{
+	struct pkt_cursor cursor = pkt_cursor(ctx, 0);
+	pkt_eth *eth = pkt_take(&cursor, pkt_eth);
+
+	return eth && !pkt->quoted && !pkt->later &&
+	       pkt->proto != (pkt->version == 4 ? IPPROTO_ICMP : IPPROTO_ICMPV6) &&
+	       reply_link_is_host(eth) && reply_source_is_host(pkt);
+}
 
 /* Makes room for `grown` bytes before the packet, of which `quote` bytes stay. */
 PKT_INLINE int reply_quote(struct pkt_ctx *ctx, const struct pkt *pkt, __u32 grown, __u32 quote)
@@ -74,7 +97,8 @@ PKT_INLINE int reply_quote(struct pkt_ctx *ctx, const struct pkt *pkt, __u32 gro
 	return l4_answer_eth(ctx, grown);
 }
 
-PKT_INLINE int reply_too_big4(struct pkt_ctx *ctx, const struct pkt *pkt, __u32 mtu)
+/* `error` is type and code, `rest` the header's second word. 0, or a negative number. */
+PKT_INLINE int reply_error4(struct pkt_ctx *ctx, const struct pkt *pkt, __u16 error, __u32 rest)
 {
 	const __u32 icmp_at = sizeof(pkt_eth) + sizeof(pkt_ip4);
 	__u32 quote = pkt->length < REPLY_QUOTE4 ? pkt->length & ~3U : REPLY_QUOTE4;
@@ -83,83 +107,135 @@ PKT_INLINE int reply_too_big4(struct pkt_ctx *ctx, const struct pkt *pkt, __u32 
 	pkt_ip4 *ip;
 
 	if (reply_quote(ctx, pkt, sizeof(*ip) + sizeof(*icmp), quote))
-		return VERDICT_NO_HEADROOM;
+		return -1;
 	cursor = pkt_cursor(ctx, sizeof(pkt_eth));
 	ip = pkt_take(&cursor, pkt_ip4);
 	if (!ip)
-		return VERDICT_NO_HEADROOM;
+		return -1;
 	icmp = pkt_take(&cursor, l4_icmp);
 	if (!icmp)
-		return VERDICT_NO_HEADROOM;
-	l4_answer_ip4(ip, pkt, sizeof(*ip) + sizeof(*icmp) + quote, 0, PKT_BE16(0x4000));
-	icmp->type = REPLY_UNREACHABLE;
-	icmp->code = REPLY_NEEDS_FRAGMENTING;
+		return -1;
+	l4_answer_ip4(ip, pkt, IPPROTO_ICMP, sizeof(*ip) + sizeof(*icmp) + quote, L4_ANSWER_ATOMIC);
+	icmp->type = (__u8)(error >> 8);
+	icmp->code = (__u8)error;
 	icmp->check = 0;
-	icmp->rest = PKT_BE32(mtu);
+	icmp->rest = PKT_BE32(rest);
 	icmp->check = l4_answer_checksum(ctx, icmp_at, 0);
-	return VERDICT_TOO_BIG_ANSWERED;
+	return 0;
 }
 
-PKT_INLINE int reply_too_big6(struct pkt_ctx *ctx, const struct pkt *pkt, __u32 mtu)
+PKT_INLINE int reply_error6(struct pkt_ctx *ctx, const struct pkt *pkt, __u16 error, __u32 rest)
 {
 	const __u32 icmp_at = sizeof(pkt_eth) + sizeof(pkt_ip6);
-	const __u32 icmp_length = sizeof(l4_icmp) + REPLY_QUOTE6;
+	__u32 quote = pkt->length < REPLY_QUOTE6 ? pkt->length & ~3U : REPLY_QUOTE6;
+	__u32 length = (__u32)sizeof(l4_icmp) + quote;
 	struct pkt_cursor cursor;
 	l4_icmp *icmp;
 	pkt_ip6 *ip;
 
-	if (reply_quote(ctx, pkt, sizeof(*ip) + sizeof(*icmp), REPLY_QUOTE6))
-		return VERDICT_NO_HEADROOM;
+	if (reply_quote(ctx, pkt, sizeof(*ip) + sizeof(*icmp), quote))
+		return -1;
 	cursor = pkt_cursor(ctx, sizeof(pkt_eth));
 	ip = pkt_take(&cursor, pkt_ip6);
 	if (!ip)
-		return VERDICT_NO_HEADROOM;
+		return -1;
 	icmp = pkt_take(&cursor, l4_icmp);
 	if (!icmp)
-		return VERDICT_NO_HEADROOM;
-	l4_answer_ip6(ip, pkt, sizeof(*ip) + icmp_length);
-	icmp->type = REPLY_TOO_BIG6;
-	icmp->code = 0;
+		return -1;
+	l4_answer_ip6(ip, pkt, IPPROTO_ICMPV6, sizeof(*ip) + length);
+	icmp->type = (__u8)(error >> 8);
+	icmp->code = (__u8)error;
 	icmp->check = 0;
-	icmp->rest = PKT_BE32(mtu);
-	icmp->check = l4_answer_checksum(ctx, icmp_at, l4_answer_sum6(pkt, icmp_length));
-	return VERDICT_TOO_BIG_ANSWERED;
+	icmp->rest = PKT_BE32(rest);
+	icmp->check =
+		l4_answer_checksum(ctx, icmp_at, l4_answer_pseudo(pkt, IPPROTO_ICMPV6, length));
+	return 0;
 }
 
-/* May not be fragmented, and an error about it may be sent: it is no error itself, and what it
- * quotes names the flow. IPv6 of 1280 bytes and less has no smaller size (RFC 8201, section 4). */
-PKT_INLINE int reply_is_due(const struct pkt_ctx *ctx, const struct pkt *pkt, int mtu)
+PKT_INLINE int reply_by_icmp(struct pkt_ctx *ctx, const struct pkt *pkt, int mtu)
 {
-	struct pkt_cursor cursor = pkt_cursor(ctx, 0);
-	pkt_eth *eth = pkt_take(&cursor, pkt_eth);
-	pkt_ip4 *ip;
+	int nobody = mtu == REPLY_NOBODY;
+	__u32 rest = nobody ? 0 : (__u32)mtu;
 
-	/* Of what quotes a flow, the addresses are the flow's, not the packet's. */
-	if (!eth || pkt->quoted || !reply_link_is_host(eth) || !reply_source_is_host(pkt))
-		return 0;
-	if (pkt->version == 6)
-		return env_has(ABI_HAS_IPV6) && pkt->length > REPLY_MTU6_MIN;
-	ip = pkt_take(&cursor, pkt_ip4);
-	return ip && mtu >= REPLY_MTU4_MIN && ip->protocol != IPPROTO_ICMP &&
-	       (ip->frag_off & PKT_BE16(0x5fff)) == PKT_BE16(0x4000);
+	if (pkt->version == 4)
+		return reply_error4(ctx, pkt, nobody ? REPLY_ERROR4_NO_PORT : REPLY_ERROR4_TOO_BIG,
+				    rest);
+	if (!env_has(ABI_HAS_IPV6))
+		return -1;
+	/* RFC 2473, section 7.1: never less than every link must carry. */
+	if (!nobody && mtu < REPLY_MTU6_MIN)
+		rest = REPLY_MTU6_MIN;
+	return reply_error6(ctx, pkt, nobody ? REPLY_ERROR6_NO_PORT : REPLY_ERROR6_TOO_BIG, rest);
 }
 
-/* For a packet longer than `mtu`, which is what fits. Always a verdict. */
-PKT_STAGE int reply_too_big(struct pkt_ctx *ctx, struct pkt *pkt, int mtu)
+PKT_INLINE int reply_may_be_cut(const struct pkt_ctx *ctx, const struct pkt *pkt)
 {
-	struct abi_service *service;
+	struct pkt_cursor cursor = pkt_cursor(ctx, sizeof(pkt_eth));
+	pkt_ip4 *ip = pkt_take(&cursor, pkt_ip4);
+
+	return pkt->version == 4 && ip && !(ip->frag_off & PKT_BE16(0x4000));
+}
+
+/* To the daemon, which sends it on in fragments. What it could not be given is lost. */
+PKT_INLINE int reply_split(struct pkt_ctx *ctx, struct pkt *pkt, int mtu)
+{
+	if (mtu < REPLY_MTU4_MIN)
+		return VERDICT_TOO_BIG;
+	if (!env_may_slow(env_node()->slow_limit, (__u32)(env_now_ns() >> ABI_TICK_SHIFT))) {
+		pkt->why = WHY_LIMIT;
+		return VERDICT_SPLIT_LIMITED;
+	}
+	if (env_slow(ctx, pkt, mtu))
+		env_event(ABI_EVENT_SLOW_LOST);
+	return VERDICT_TOO_BIG_SPLIT;
+}
+
+/* Is the sender of a packet that is too big to be told? PKT_ON, or a verdict. IPv6 of 1280 bytes
+ * and less has no smaller size (RFC 8201, section 4). */
+PKT_INLINE int reply_oversize(struct pkt_ctx *ctx, struct pkt *pkt, int mtu)
+{
+	struct abi_service *service = env_service(pkt->service);
+	__u32 told = ABI_SERVICE_TOO_BIG;
+
+	if (!service)
+		return VERDICT_TOO_BIG;
+	if (reply_may_be_cut(ctx, pkt)) {
+		if (service->flags & ABI_SERVICE_NODF_FRAGMENT)
+			return reply_split(ctx, pkt, mtu);
+		told = ABI_SERVICE_NODF_ICMP;
+	}
+	if (!(service->flags & told))
+		return VERDICT_TOO_BIG;
+	if (pkt->version == 4)
+		return mtu >= REPLY_MTU4_MIN ? PKT_ON : VERDICT_TOO_BIG;
+	return env_has(ABI_HAS_IPV6) && pkt->length > REPLY_MTU6_MIN ? PKT_ON : VERDICT_TOO_BIG;
+}
+
+/*
+ * For a packet longer than `mtu`, which is what fits; or, with REPLY_NOBODY, for one that has no
+ * backend and is to be refused by ICMP. Always a verdict. One stage for both: the verifier goes
+ * far to follow the sums over what is quoted.
+ */
+PKT_STAGE int reply_error(struct pkt_ctx *ctx, struct pkt *pkt, int mtu)
+{
+	int verdict = mtu == REPLY_NOBODY ? VERDICT_EMPTY : VERDICT_TOO_BIG;
+	int sent;
 
 	if (!ctx || !pkt)
-		return VERDICT_TOO_BIG;
-	service = env_service(pkt->service);
-	if (!service || !(service->flags & ABI_SERVICE_TOO_BIG) || !reply_is_due(ctx, pkt, mtu))
-		return VERDICT_TOO_BIG;
+		return verdict;
+	if (mtu != REPLY_NOBODY) {
+		int told = reply_oversize(ctx, pkt, mtu);
+
+		if (told != PKT_ON)
+			return told;
+	}
+	if (!reply_is_due(ctx, pkt))
+		return verdict;
 	if (!reply_is_allowed(pkt))
 		return VERDICT_REPLY_LIMITED;
-	if (pkt->version == 4)
-		return reply_too_big4(ctx, pkt, (__u32)mtu);
-	/* RFC 2473, section 7.1: never less than every link must carry. */
-	return reply_too_big6(ctx, pkt, mtu < REPLY_MTU6_MIN ? REPLY_MTU6_MIN : (__u32)mtu);
+	verdict = mtu == REPLY_NOBODY ? VERDICT_REJECTED : VERDICT_TOO_BIG_ANSWERED;
+	sent = reply_by_icmp(ctx, pkt, mtu);
+	return sent ? VERDICT_NO_HEADROOM : verdict;
 }
 
 /* --- echo --- */
@@ -185,7 +261,7 @@ PKT_INLINE int reply_echo4(struct pkt_ctx *ctx, struct pkt *pkt)
 	if (!reply_is_allowed(pkt))
 		return VERDICT_REPLY_LIMITED;
 	/* Routers may cut the answer in pieces: it has an id, and no DF. */
-	l4_answer_ip4(ip, pkt, pkt->length, ip->id, 0);
+	l4_answer_ip4(ip, pkt, IPPROTO_ICMP, pkt->length, ip->id);
 	l4_answer_echo(icmp, REPLY_ECHO);
 	return l4_answer_eth(ctx, 0) ? VERDICT_OTHER_PROTOCOL : VERDICT_ECHO_ANSWERED;
 }
@@ -204,7 +280,7 @@ PKT_INLINE int reply_echo6(struct pkt_ctx *ctx, struct pkt *pkt)
 		return VERDICT_OTHER_PROTOCOL;
 	if (!reply_is_allowed(pkt))
 		return VERDICT_REPLY_LIMITED;
-	l4_answer_ip6(ip, pkt, pkt->length);
+	l4_answer_ip6(ip, pkt, IPPROTO_ICMPV6, pkt->length);
 	l4_answer_echo(icmp, REPLY_ECHO6);
 	return l4_answer_eth(ctx, 0) ? VERDICT_OTHER_PROTOCOL : VERDICT_ECHO_ANSWERED;
 }
@@ -229,6 +305,56 @@ PKT_STAGE int reply_echo(struct pkt_ctx *ctx, struct pkt *pkt)
 
 /* --- no backend --- */
 
+PKT_INLINE int reply_reset4(struct pkt_ctx *ctx, const struct pkt *pkt,
+			    const struct l4_reset *reset)
+{
+	struct pkt_cursor cursor = pkt_cursor(ctx, sizeof(pkt_eth));
+	pkt_ip4 *ip = pkt_take(&cursor, pkt_ip4);
+	pkt_tcp *tcp;
+
+	if (!ip)
+		return -1;
+	tcp = pkt_take(&cursor, pkt_tcp);
+	if (!tcp)
+		return -1;
+	l4_answer_ip4(ip, pkt, IPPROTO_TCP, sizeof(*ip) + sizeof(*tcp), L4_ANSWER_ATOMIC);
+	l4_reset_write(tcp, pkt, reset);
+	return l4_answer_eth(ctx, 0);
+}
+
+PKT_INLINE int reply_reset6(struct pkt_ctx *ctx, const struct pkt *pkt,
+			    const struct l4_reset *reset)
+{
+	struct pkt_cursor cursor = pkt_cursor(ctx, sizeof(pkt_eth));
+	pkt_ip6 *ip = pkt_take(&cursor, pkt_ip6);
+	pkt_tcp *tcp;
+
+	if (!ip)
+		return -1;
+	tcp = pkt_take(&cursor, pkt_tcp);
+	if (!tcp)
+		return -1;
+	l4_answer_ip6(ip, pkt, IPPROTO_TCP, sizeof(*ip) + sizeof(*tcp));
+	l4_reset_write(tcp, pkt, reset);
+	return l4_answer_eth(ctx, 0);
+}
+
+/* A RST, shorter than any segment that it answers. 0, or a negative number. */
+PKT_INLINE int reply_reset(struct pkt_ctx *ctx, const struct pkt *pkt)
+{
+	__u32 length = sizeof(pkt_eth) + sizeof(pkt_tcp);
+	struct l4_reset reset;
+
+	if (l4_reset_read(ctx, pkt, &reset))
+		return -1;
+	length += pkt->version == 4 ? sizeof(pkt_ip4) : sizeof(pkt_ip6);
+	if (pkt_adjust_tail(ctx, (int)length - (int)pkt->frame_length))
+		return -1;
+	if (pkt->version == 4)
+		return reply_reset4(ctx, pkt, &reset);
+	return env_has(ABI_HAS_IPV6) ? reply_reset6(ctx, pkt, &reset) : -1;
+}
+
 /* For a packet of a service without a usable backend, which stands as it came. A verdict. */
 PKT_STAGE int reply_empty(struct pkt_ctx *ctx, struct pkt *pkt)
 {
@@ -236,5 +362,15 @@ PKT_STAGE int reply_empty(struct pkt_ctx *ctx, struct pkt *pkt)
 
 	if (!service || !ctx)
 		return VERDICT_EMPTY;
-	return service->flags & ABI_SERVICE_PASS ? VERDICT_EMPTY_PASSED : VERDICT_EMPTY;
+	if (service->flags & ABI_SERVICE_PASS)
+		return VERDICT_EMPTY_PASSED;
+	if (!(service->flags & ABI_SERVICE_REJECT))
+		return VERDICT_EMPTY;
+	if (pkt->proto != IPPROTO_TCP)
+		return reply_error(ctx, pkt, REPLY_NOBODY);
+	if (pkt->tcp_flags & PKT_TCP_RST || !reply_is_due(ctx, pkt))
+		return VERDICT_EMPTY;
+	if (!reply_is_allowed(pkt))
+		return VERDICT_REPLY_LIMITED;
+	return reply_reset(ctx, pkt) ? VERDICT_NO_HEADROOM : VERDICT_REJECTED;
 }

@@ -148,7 +148,7 @@ PKT_STAGE int wrap(struct pkt_ctx *ctx, struct pkt *pkt)
 	length = pkt->length +
 		 tunnel_mode_overhead(pkt->mode, pkt_addr_is4(&backend->addr), pkt->version == 4);
 	if (length > backend->mtu)
-		return reply_too_big(ctx, pkt, backend->mtu - (int)(length - pkt->length));
+		return reply_error(ctx, pkt, backend->mtu - (int)(length - pkt->length));
 	wrapped = pkt->mode == TUNNEL_IPIP ? wrap_in(ctx, pkt, backend, TUNNEL_IPIP)
 					   : wrap_by_mode(ctx, pkt);
 	if (wrapped != PKT_ON)

@@ -27,6 +27,9 @@ struct native {
 	} inserts, pins, replies, slows; /* in the current tick */
 	uint64_t rates[ABI_SERVICES];
 	struct prefixes *prefixes;
+	struct abi_slow slow; /* the last frame for the daemon */
+	uint8_t slow_frame[NATIVE_SLOW_MAX];
+	bool borrowed; /* the tables are another's */
 };
 
 /* The engine that runs: forward.h asks for its world without a handle, as in BPF. */
@@ -116,6 +119,7 @@ static void env_event(enum abi_event event)
 
 static void env_count(const struct pkt *pkt, uint32_t verdict);
 static void env_trace(const struct pkt *pkt, uint32_t verdict);
+static int env_slow(const struct pkt_ctx *ctx, const struct pkt *pkt, int mtu);
 
 #include "dp/forward.h"
 
@@ -145,6 +149,24 @@ static void env_trace(const struct pkt *pkt, uint32_t verdict)
 	};
 }
 
+static int env_slow(const struct pkt_ctx *ctx, const struct pkt *pkt, int mtu)
+{
+	if (pkt->frame_length > sizeof(world->slow_frame))
+		return -1;
+	world->slow = (struct abi_slow){
+		.length = pkt->frame_length,
+		.service = pkt->service,
+		.backend = pkt->backend,
+		.mtu = (uint32_t)mtu,
+		.hash = pkt->hash,
+		.sport = pkt->sport,
+		.dport = pkt->dport,
+		.mode = pkt->mode,
+	};
+	memcpy(world->slow_frame, ctx->data, pkt->frame_length);
+	return 0;
+}
+
 static void *zeroed(size_t count, size_t size)
 {
 	void *memory = NULL;
@@ -152,6 +174,18 @@ static void *zeroed(size_t count, size_t size)
 	if (posix_memalign(&memory, 64, count * size))
 		return NULL;
 	return memset(memory, 0, count * size);
+}
+
+int native_borrow(const struct dp_tables *tables, struct native **ret)
+{
+	struct native *native = calloc(1, sizeof(*native));
+
+	if (!native)
+		return -ENOMEM;
+	native->tables = *tables;
+	native->borrowed = true;
+	*ret = native;
+	return 0;
 }
 
 int native_new(uint32_t flow_entries, struct native **ret)
@@ -192,14 +226,16 @@ void native_free(struct native *native)
 {
 	if (!native)
 		return;
-	free(native->tables.node);
-	free(native->tables.vips);
-	free(native->tables.services);
-	free(native->tables.backends);
-	free(native->tables.slots);
-	free(native->tables.servers);
+	if (!native->borrowed) {
+		free(native->tables.node);
+		free(native->tables.vips);
+		free(native->tables.services);
+		free(native->tables.backends);
+		free(native->tables.slots);
+		free(native->tables.servers);
+		free(native->tables.flows);
+	}
 	prefixes_free(native->prefixes);
-	free(native->tables.flows);
 	free(native);
 }
 
@@ -235,6 +271,43 @@ int native_run(struct native *native, uint8_t *frame, size_t length, size_t capa
 	ret->length = (size_t)(ctx.data_end - ctx.data);
 	ret->trace = native->trace;
 	memmove(frame, ctx.data, ret->length);
+	return 0;
+}
+
+const struct abi_slow *native_slow(const struct native *native, const uint8_t **ret_frame)
+{
+	*ret_frame = native->slow_frame;
+	return &native->slow;
+}
+
+int native_wrap(struct native *native, const struct abi_slow *slow, struct native_frame *frame)
+{
+	struct pkt_ctx ctx = {
+		.head = frame->buffer,
+		.data = frame->buffer + frame->at,
+		.data_end = frame->buffer + frame->at + frame->length,
+	};
+	struct pkt pkt = {
+		.frame_length = (uint32_t)frame->length,
+		.service = slow->service,
+		.backend = slow->backend,
+		.mode = slow->mode,
+		.hash = slow->hash,
+		.sport = slow->sport,
+		.dport = slow->dport,
+	};
+	int verdict;
+
+	if (slow->service >= ABI_SERVICES || slow->backend >= ABI_BACKENDS ||
+	    pkt_parse_ip(&ctx, &pkt) != PKT_PARSED)
+		return -EINVAL;
+	world = native;
+	verdict = wrap(&ctx, &pkt);
+	/* The frame came in nowhere, so it always leaves at another interface. */
+	if (verdict != VERDICT_REDIRECTED)
+		return -ENETUNREACH;
+	frame->at = (size_t)(ctx.data - frame->buffer);
+	frame->length = (size_t)(ctx.data_end - ctx.data);
 	return 0;
 }
 

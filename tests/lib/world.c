@@ -14,6 +14,7 @@ static const struct {
 	bool untracked, not_in_file, drops_pieces;
 	enum tunnel_mode mode;
 	uint32_t other; /* its slots' other owner */
+	uint32_t flags; /* beside those that follow from `untracked` */
 } services[WORLD_SERVICES] = {
 #define TCP(first, last) ((uint64_t)(first) | (uint64_t)(last) << 16 | (uint64_t)IPPROTO_TCP << 32)
 #define UDP(first, last) ((uint64_t)(first) | (uint64_t)(last) << 16 | (uint64_t)IPPROTO_UDP << 32)
@@ -149,6 +150,22 @@ static const struct {
 			 .slots = WORLD_CROWD_SLOTS,
 			 .untracked = true,
 			 .not_in_file = true},
+#define REPLIES(service_name, upper, slot_count, flag, tunnel)                                \
+	{                                                                                     \
+		service_name, {WORLD_##upper##_VIP4, WORLD_##upper##_VIP6},                   \
+			{TCP(80, 80), UDP(53, 53)}, .slots = slot_count, .not_in_file = true, \
+						    .mode = TUNNEL_##tunnel,                  \
+						    .flags = ABI_SERVICE_##flag,              \
+	}
+	[WORLD_REFUSE] = REPLIES("refuse", REFUSE, 1, REJECT, IPIP),
+	[WORLD_REFUSE_BARE] = REPLIES("refusebare", REFUSE_BARE, 0, REJECT, IPIP),
+	[WORLD_PASS] = REPLIES("pass", PASS, 1, PASS, IPIP),
+	[WORLD_CUT4] = REPLIES("cut4", CUT4, 1, NODF_FRAGMENT, IPIP),
+	[WORLD_CUT6] = REPLIES("cut6", CUT6, 1, NODF_FRAGMENT, GUE),
+	[WORLD_CUT_LINK] = REPLIES("cutlink", CUT_LINK, 1, NODF_FRAGMENT, L2DSR),
+	[WORLD_TELL] = REPLIES("tell", TELL, 1, NODF_ICMP, IPIP),
+	[WORLD_TELL_NODF] = REPLIES("tellnodf", TELL_NODF, 1, NODF_ICMP, GRE),
+#undef REPLIES
 #undef TCP
 #undef UDP
 };
@@ -192,6 +209,11 @@ static const struct {
 	{"crowd6", "2001:db8:9::856", WORLD_CROWD},
 	{"crowd7", "2001:db8:9::857", WORLD_CROWD},
 	{"crowd8", "2001:db8:9::858", WORLD_CROWD},
+	[WORLD_CUT4_B] = {"cut4b", "10.0.9.1", WORLD_CUT4},
+	[WORLD_CUT6_B] = {"cut6b", "2001:db8:9::91", WORLD_CUT6},
+	[WORLD_CUT_LINK_B] = {"cutlinkb", "10.0.9.2", WORLD_CUT_LINK},
+	[WORLD_TELL_B] = {"tellb", "10.0.9.3", WORLD_TELL},
+	[WORLD_TELL_NODF_B] = {"tellnodfb", "10.0.9.4", WORLD_TELL_NODF},
 	[WORLD_E1] = {"e1", "10.0.3.4", WORLD_NONE},
 	[WORLD_PORTS_B] = {"portsb", "10.0.6.1", WORLD_PORTS},
 	[WORLD_RANGE_B] = {"rangeb", "10.0.6.2", WORLD_RANGE},
@@ -388,6 +410,7 @@ static void fill_node(struct dp_tables *tables)
 	node->flow_buckets_mask = tables->flow_buckets - 1;
 	node->insert_limit = 1000000;
 	node->reply_limit = 1000000;
+	node->slow_limit = 1000000;
 	node->established_ticks = 7200;
 	node->handshake_ticks = 30;
 	node->closing_ticks = 15;
@@ -470,9 +493,12 @@ void world_fill(struct dp_tables *tables)
 		tables->services[s].pool_identity = 200 + s;
 		tables->services[s].mode = (uint8_t)services[s].mode;
 		tables->services[s].flags =
-			services[s].untracked ? 0 : ABI_SERVICE_TRACK | ABI_SERVICE_TOO_BIG;
+			services[s].flags |
+			(services[s].untracked ? 0 : ABI_SERVICE_TRACK | ABI_SERVICE_TOO_BIG);
 		if (world_service_pins(s))
 			tables->services[s].flags |= ABI_SERVICE_FRAGMENTS;
+		if (s == WORLD_TELL_NODF)
+			tables->services[s].flags &= ~(uint32_t)ABI_SERVICE_TOO_BIG;
 		for (int v = 0; v < 2 && services[s].vips[v]; v++)
 			fill_vip(tables, services[s].vips[v]);
 	}
