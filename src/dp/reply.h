@@ -13,6 +13,7 @@
 #include "dp/abi.h"
 #include "dp/verdict.h"
 #include "l4/answer.h"
+#include "l4/error.h"
 #include "l4/reset.h"
 #include "pkt/parse.h"
 
@@ -24,20 +25,6 @@ enum {
 	REPLY_ECHO_REQUEST6 = 128,
 	REPLY_ECHO6 = 129,
 	REPLY_NOBODY = -65536, /* in the place of an MTU: no backend */
-};
-
-/* Type and code of the errors. */
-enum {
-	REPLY_ERROR4_TOO_BIG = 3 << 8 | 4,
-	REPLY_ERROR4_NO_PORT = 3 << 8 | 3,
-	REPLY_ERROR6_TOO_BIG = 2 << 8,
-	REPLY_ERROR6_NO_PORT = 1 << 8 | 4,
-};
-
-/* Bytes quoted at most: a datagram of 576 (RFC 1812, section 4.3.2.3), a packet of 1280. */
-enum {
-	REPLY_QUOTE4 = 576 - sizeof(pkt_ip4) - sizeof(l4_icmp),
-	REPLY_QUOTE6 = REPLY_MTU6_MIN - sizeof(pkt_ip6) - sizeof(l4_icmp),
 };
 
 /* Only a source that names one host may be answered (RFC 1122 3.2.2, RFC 4443 2.4), and no VIP
@@ -85,87 +72,20 @@ PKT_INLINE int reply_is_due(const struct pkt_ctx *ctx, const struct pkt *pkt)
 	       reply_link_is_host(eth) && reply_source_is_host(pkt);
 }
 
-/* Makes room for `grown` bytes before the packet, of which `quote` bytes stay. */
-PKT_INLINE int reply_quote(struct pkt_ctx *ctx, const struct pkt *pkt, __u32 grown, __u32 quote)
-{
-	__u32 length = sizeof(pkt_eth) + quote;
-
-	if (pkt_adjust_head(ctx, -(int)grown))
-		return -1;
-	if (pkt_adjust_tail(ctx, (int)length - (int)pkt->frame_length))
-		return -1;
-	return l4_answer_eth(ctx, grown);
-}
-
-/* `error` is type and code, `rest` the header's second word. 0, or a negative number. */
-PKT_INLINE int reply_error4(struct pkt_ctx *ctx, const struct pkt *pkt, __u16 error, __u32 rest)
-{
-	const __u32 icmp_at = sizeof(pkt_eth) + sizeof(pkt_ip4);
-	__u32 quote = pkt->length < REPLY_QUOTE4 ? pkt->length & ~3U : REPLY_QUOTE4;
-	struct pkt_cursor cursor;
-	l4_icmp *icmp;
-	pkt_ip4 *ip;
-
-	if (reply_quote(ctx, pkt, sizeof(*ip) + sizeof(*icmp), quote))
-		return -1;
-	cursor = pkt_cursor(ctx, sizeof(pkt_eth));
-	ip = pkt_take(&cursor, pkt_ip4);
-	if (!ip)
-		return -1;
-	icmp = pkt_take(&cursor, l4_icmp);
-	if (!icmp)
-		return -1;
-	l4_answer_ip4(ip, pkt, IPPROTO_ICMP, sizeof(*ip) + sizeof(*icmp) + quote, L4_ANSWER_ATOMIC);
-	icmp->type = (__u8)(error >> 8);
-	icmp->code = (__u8)error;
-	icmp->check = 0;
-	icmp->rest = PKT_BE32(rest);
-	icmp->check = l4_answer_checksum(ctx, icmp_at, 0);
-	return 0;
-}
-
-PKT_INLINE int reply_error6(struct pkt_ctx *ctx, const struct pkt *pkt, __u16 error, __u32 rest)
-{
-	const __u32 icmp_at = sizeof(pkt_eth) + sizeof(pkt_ip6);
-	__u32 quote = pkt->length < REPLY_QUOTE6 ? pkt->length & ~3U : REPLY_QUOTE6;
-	__u32 length = (__u32)sizeof(l4_icmp) + quote;
-	struct pkt_cursor cursor;
-	l4_icmp *icmp;
-	pkt_ip6 *ip;
-
-	if (reply_quote(ctx, pkt, sizeof(*ip) + sizeof(*icmp), quote))
-		return -1;
-	cursor = pkt_cursor(ctx, sizeof(pkt_eth));
-	ip = pkt_take(&cursor, pkt_ip6);
-	if (!ip)
-		return -1;
-	icmp = pkt_take(&cursor, l4_icmp);
-	if (!icmp)
-		return -1;
-	l4_answer_ip6(ip, pkt, IPPROTO_ICMPV6, sizeof(*ip) + length);
-	icmp->type = (__u8)(error >> 8);
-	icmp->code = (__u8)error;
-	icmp->check = 0;
-	icmp->rest = PKT_BE32(rest);
-	icmp->check =
-		l4_answer_checksum(ctx, icmp_at, l4_answer_pseudo(pkt, IPPROTO_ICMPV6, length));
-	return 0;
-}
-
 PKT_INLINE int reply_by_icmp(struct pkt_ctx *ctx, const struct pkt *pkt, int mtu)
 {
 	int nobody = mtu == REPLY_NOBODY;
 	__u32 rest = nobody ? 0 : (__u32)mtu;
 
 	if (pkt->version == 4)
-		return reply_error4(ctx, pkt, nobody ? REPLY_ERROR4_NO_PORT : REPLY_ERROR4_TOO_BIG,
-				    rest);
+		return l4_error_write4(ctx, pkt, nobody ? L4_ERROR4_NO_PORT : L4_ERROR4_TOO_BIG,
+				       rest);
 	if (!env_has(ABI_HAS_IPV6))
 		return -1;
 	/* RFC 2473, section 7.1: never less than every link must carry. */
 	if (!nobody && mtu < REPLY_MTU6_MIN)
 		rest = REPLY_MTU6_MIN;
-	return reply_error6(ctx, pkt, nobody ? REPLY_ERROR6_NO_PORT : REPLY_ERROR6_TOO_BIG, rest);
+	return l4_error_write6(ctx, pkt, nobody ? L4_ERROR6_NO_PORT : L4_ERROR6_TOO_BIG, rest);
 }
 
 PKT_INLINE int reply_may_be_cut(const struct pkt_ctx *ctx, const struct pkt *pkt)
@@ -219,23 +139,21 @@ PKT_INLINE int reply_oversize(struct pkt_ctx *ctx, struct pkt *pkt, int mtu)
 PKT_STAGE int reply_error(struct pkt_ctx *ctx, struct pkt *pkt, int mtu)
 {
 	int verdict = mtu == REPLY_NOBODY ? VERDICT_EMPTY : VERDICT_TOO_BIG;
-	int sent;
+	int told = PKT_ON;
 
 	if (!ctx || !pkt)
 		return verdict;
-	if (mtu != REPLY_NOBODY) {
-		int told = reply_oversize(ctx, pkt, mtu);
-
-		if (told != PKT_ON)
-			return told;
-	}
+	if (mtu != REPLY_NOBODY)
+		told = reply_oversize(ctx, pkt, mtu);
+	if (told != PKT_ON)
+		return told;
 	if (!reply_is_due(ctx, pkt))
 		return verdict;
 	if (!reply_is_allowed(pkt))
 		return VERDICT_REPLY_LIMITED;
-	verdict = mtu == REPLY_NOBODY ? VERDICT_REJECTED : VERDICT_TOO_BIG_ANSWERED;
-	sent = reply_by_icmp(ctx, pkt, mtu);
-	return sent ? VERDICT_NO_HEADROOM : verdict;
+	if (reply_by_icmp(ctx, pkt, mtu))
+		return VERDICT_NO_HEADROOM;
+	return mtu == REPLY_NOBODY ? VERDICT_REJECTED : VERDICT_TOO_BIG_ANSWERED;
 }
 
 /* --- echo --- */
@@ -305,56 +223,6 @@ PKT_STAGE int reply_echo(struct pkt_ctx *ctx, struct pkt *pkt)
 
 /* --- no backend --- */
 
-PKT_INLINE int reply_reset4(struct pkt_ctx *ctx, const struct pkt *pkt,
-			    const struct l4_reset *reset)
-{
-	struct pkt_cursor cursor = pkt_cursor(ctx, sizeof(pkt_eth));
-	pkt_ip4 *ip = pkt_take(&cursor, pkt_ip4);
-	pkt_tcp *tcp;
-
-	if (!ip)
-		return -1;
-	tcp = pkt_take(&cursor, pkt_tcp);
-	if (!tcp)
-		return -1;
-	l4_answer_ip4(ip, pkt, IPPROTO_TCP, sizeof(*ip) + sizeof(*tcp), L4_ANSWER_ATOMIC);
-	l4_reset_write(tcp, pkt, reset);
-	return l4_answer_eth(ctx, 0);
-}
-
-PKT_INLINE int reply_reset6(struct pkt_ctx *ctx, const struct pkt *pkt,
-			    const struct l4_reset *reset)
-{
-	struct pkt_cursor cursor = pkt_cursor(ctx, sizeof(pkt_eth));
-	pkt_ip6 *ip = pkt_take(&cursor, pkt_ip6);
-	pkt_tcp *tcp;
-
-	if (!ip)
-		return -1;
-	tcp = pkt_take(&cursor, pkt_tcp);
-	if (!tcp)
-		return -1;
-	l4_answer_ip6(ip, pkt, IPPROTO_TCP, sizeof(*ip) + sizeof(*tcp));
-	l4_reset_write(tcp, pkt, reset);
-	return l4_answer_eth(ctx, 0);
-}
-
-/* A RST, shorter than any segment that it answers. 0, or a negative number. */
-PKT_INLINE int reply_reset(struct pkt_ctx *ctx, const struct pkt *pkt)
-{
-	__u32 length = sizeof(pkt_eth) + sizeof(pkt_tcp);
-	struct l4_reset reset;
-
-	if (l4_reset_read(ctx, pkt, &reset))
-		return -1;
-	length += pkt->version == 4 ? sizeof(pkt_ip4) : sizeof(pkt_ip6);
-	if (pkt_adjust_tail(ctx, (int)length - (int)pkt->frame_length))
-		return -1;
-	if (pkt->version == 4)
-		return reply_reset4(ctx, pkt, &reset);
-	return env_has(ABI_HAS_IPV6) ? reply_reset6(ctx, pkt, &reset) : -1;
-}
-
 /* For a packet of a service without a usable backend, which stands as it came. A verdict. */
 PKT_STAGE int reply_empty(struct pkt_ctx *ctx, struct pkt *pkt)
 {
@@ -372,5 +240,5 @@ PKT_STAGE int reply_empty(struct pkt_ctx *ctx, struct pkt *pkt)
 		return VERDICT_EMPTY;
 	if (!reply_is_allowed(pkt))
 		return VERDICT_REPLY_LIMITED;
-	return reply_reset(ctx, pkt) ? VERDICT_NO_HEADROOM : VERDICT_REJECTED;
+	return l4_reset_answer(ctx, pkt) ? VERDICT_NO_HEADROOM : VERDICT_REJECTED;
 }

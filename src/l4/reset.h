@@ -57,3 +57,53 @@ PKT_INLINE void l4_reset_write(pkt_tcp *tcp, const struct pkt *pkt, const struct
 	tcp->check = (__u16)~pkt_csum_fold(sum);
 	tcp->urg_ptr = 0;
 }
+
+PKT_INLINE int l4_reset_put4(struct pkt_ctx *ctx, const struct pkt *pkt,
+			     const struct l4_reset *reset)
+{
+	struct pkt_cursor cursor = pkt_cursor(ctx, sizeof(pkt_eth));
+	pkt_ip4 *ip = pkt_take(&cursor, pkt_ip4);
+	pkt_tcp *tcp;
+
+	if (!ip)
+		return -1;
+	tcp = pkt_take(&cursor, pkt_tcp);
+	if (!tcp)
+		return -1;
+	l4_answer_ip4(ip, pkt, IPPROTO_TCP, sizeof(*ip) + sizeof(*tcp), L4_ANSWER_ATOMIC);
+	l4_reset_write(tcp, pkt, reset);
+	return l4_answer_eth(ctx, 0);
+}
+
+PKT_INLINE int l4_reset_put6(struct pkt_ctx *ctx, const struct pkt *pkt,
+			     const struct l4_reset *reset)
+{
+	struct pkt_cursor cursor = pkt_cursor(ctx, sizeof(pkt_eth));
+	pkt_ip6 *ip = pkt_take(&cursor, pkt_ip6);
+	pkt_tcp *tcp;
+
+	if (!ip)
+		return -1;
+	tcp = pkt_take(&cursor, pkt_tcp);
+	if (!tcp)
+		return -1;
+	l4_answer_ip6(ip, pkt, IPPROTO_TCP, sizeof(*ip) + sizeof(*tcp));
+	l4_reset_write(tcp, pkt, reset);
+	return l4_answer_eth(ctx, 0);
+}
+
+/* A RST, shorter than any segment that it answers. 0, or a negative number. */
+PKT_INLINE int l4_reset_answer(struct pkt_ctx *ctx, const struct pkt *pkt)
+{
+	__u32 length = sizeof(pkt_eth) + sizeof(pkt_tcp);
+	struct l4_reset reset;
+
+	if (l4_reset_read(ctx, pkt, &reset))
+		return -1;
+	length += pkt->version == 4 ? sizeof(pkt_ip4) : sizeof(pkt_ip6);
+	if (pkt_adjust_tail(ctx, (int)length - (int)pkt->frame_length))
+		return -1;
+	if (pkt->version == 4)
+		return l4_reset_put4(ctx, pkt, &reset);
+	return l4_reset_put6(ctx, pkt, &reset);
+}

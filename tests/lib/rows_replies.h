@@ -2,13 +2,13 @@
 /* Rows of the packet table (packets.c, which includes this amid its array): replies. */
 
 /* No backend, and the sender is to be told: RST. */
-#define TO_REFUSE4          TO4(WORLD_REFUSE_VIP4)
-#define TO_REFUSE6          TO6(WORLD_REFUSE_VIP6)
-#define UDP53               .proto = IPPROTO_UDP, .dport = 53
+#define TO_REFUSE4                     TO4(WORLD_REFUSE_VIP4)
+#define TO_REFUSE6                     TO6(WORLD_REFUSE_VIP6)
+#define UDP53                          .proto = IPPROTO_UDP, .dport = 53
 #define NOBODY_FOR(name, verdict, ...) ROW(name, verdict, EMPTY, REFUSE, NOBODY, __VA_ARGS__)
-#define TURNED(name, ...)   NOBODY_FOR(name, REJECTED, __VA_ARGS__)
-#define UNTURNED(name, ...) NOBODY_FOR(name, EMPTY, __VA_ARGS__)
-	TURNED("tcp4 syn, rejected", TO_REFUSE4, .tcp_flags = FRAME_SYN, .tcp_options = 20),
+#define TURNED(name, ...)              NOBODY_FOR(name, REJECTED, __VA_ARGS__)
+#define UNTURNED(name, ...)            NOBODY_FOR(name, EMPTY, __VA_ARGS__)
+TURNED("tcp4 syn, rejected", TO_REFUSE4, .tcp_flags = FRAME_SYN, .tcp_options = 20),
 	TURNED("tcp4 ack, rejected", TO_REFUSE4),
 	TURNED("tcp4 data, rejected", TO_REFUSE4, .payload = 1000,
 	       .tcp_flags = FRAME_ACK | FRAME_PSH),
@@ -77,21 +77,15 @@
 	TURNED("udp6 behind options, rejected", TO_REFUSE6, UDP53, .payload = 8, BEHIND(OPTIONS)),
 	TURNED("udp6 twice tagged, rejected", TO_REFUSE6, UDP53, .payload = 9, .vlans = 2),
 
-	/* The same, and its sender must not be told. */
+/* The same, and its sender must not be told. */
 #define UNTURNED4(from) \
 	UNTURNED("udp4 is not rejected from " from, .src = from, .dst = WORLD_REFUSE_VIP4, UDP53)
-#define UNTURNED6(from)                                                                  \
+#define UNTURNED6(from)                                                                    \
 	UNTURNED("tcp6 is not rejected from " from, .src = from, .dst = WORLD_REFUSE_VIP6, \
 		 .tcp_flags = FRAME_SYN)
-	UNTURNED4("0.0.0.0"),
-	UNTURNED4("127.0.0.1"),
-	UNTURNED4("224.0.0.1"),
-	UNTURNED4("255.255.255.255"),
-	UNTURNED4(WORLD_REFUSE_VIP4),
-	UNTURNED6("::"),
-	UNTURNED6("::1"),
-	UNTURNED6("ff0e::1:2"),
-	UNTURNED6(WORLD_REFUSE_VIP6),
+	UNTURNED4("0.0.0.0"), UNTURNED4("127.0.0.1"), UNTURNED4("224.0.0.1"),
+	UNTURNED4("255.255.255.255"), UNTURNED4(WORLD_REFUSE_VIP4), UNTURNED6("::"),
+	UNTURNED6("::1"), UNTURNED6("ff0e::1:2"), UNTURNED6(WORLD_REFUSE_VIP6),
 	UNTURNED("tcp4 is not rejected to all on the link", TO_REFUSE4, .tcp_flags = FRAME_SYN,
 		 LIE(LINK, 0, 4, 0xffffffff)),
 	UNTURNED("udp6 is not rejected from a group on the link", TO_REFUSE6, UDP53,
@@ -103,7 +97,7 @@
 #undef UNTURNED4
 #undef UNTURNED6
 
-	/* No backend, and the host gets it. */
+/* No backend, and the host gets it. */
 #define PASSED(name, ...) ROW(name, EMPTY_PASSED, EMPTY, PASS, NOBODY, __VA_ARGS__)
 	PASSED("tcp4 syn, passed", TO4(WORLD_PASS_VIP4), .tcp_flags = FRAME_SYN),
 	PASSED("tcp6 rst, passed", TO6(WORLD_PASS_VIP6), .tcp_flags = FRAME_RST),
@@ -115,8 +109,8 @@
 	       ABOUT(FROM6(WORLD_PASS_VIP6, 80))),
 #undef PASSED
 
-	/* Too big, may be fragmented, and the daemon gets it. */
-#define CUT(name, service, ...) ROW(name, TOO_BIG_SPLIT, SLOT, service, service##_B, __VA_ARGS__)
+/* Too big, may be fragmented, and the daemon gets it. */
+#define CUT(name, service, ...)   ROW(name, TOO_BIG_SPLIT, SLOT, service, service##_B, __VA_ARGS__)
 #define WHOLE(name, service, ...) ROW(name, FORWARDED, SLOT, service, service##_B, __VA_ARGS__)
 	CUT("case 6: udp4 full size, cut", CUT4, TO4(WORLD_CUT4_VIP4), UDP53,
 	    .payload = WORLD_MTU - 28),
