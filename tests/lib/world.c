@@ -292,12 +292,16 @@ const char world_yaml[] = "node:\n"
 				"    pool: one4\n"
 				"    forward: ipip\n"
 				"    tracking: always\n"
+				"    oversize_nodf: drop\n"
+				"    on_empty: drop\n"
 				"  - name: one6\n"
 				"    vips: [198.51.100.20, \"2001:db8:10::20\"]\n"
 				"    listen: [tcp/80, udp/443]\n"
 				"    pool: one6\n"
 				"    forward: ipip\n"
 				"    tracking: always\n"
+				"    oversize_nodf: drop\n"
+				"    on_empty: drop\n"
 				"  - name: loose\n"
 				"    vips: [198.51.100.10, \"2001:db8:10::10\"]\n"
 				"    listen: [tcp/9000]\n"
@@ -305,24 +309,32 @@ const char world_yaml[] = "node:\n"
 				"    forward: ipip\n"
 				"    tracking: none\n"
 				"    oversize_df: drop\n"
+				"    oversize_nodf: drop\n"
+				"    on_empty: drop\n"
 				"  - name: many\n"
 				"    vips: [198.51.100.30, \"2001:db8:10::30\"]\n"
 				"    listen: [tcp/443, udp/443]\n"
 				"    pool: many\n"
 				"    forward: ipip\n"
 				"    tracking: always\n"
+				"    oversize_nodf: drop\n"
+				"    on_empty: drop\n"
 				"  - name: empty\n"
 				"    vips: [198.51.100.40, \"2001:db8:10::40\"]\n"
 				"    listen: [tcp/80]\n"
 				"    pool: empty\n"
 				"    forward: ipip\n"
 				"    tracking: always\n"
+				"    oversize_nodf: drop\n"
+				"    on_empty: drop\n"
 #define SERVICE_OF_MODE(name, mode, last)                              \
 	"  - name: " name "\n"                                         \
 	"    vips: [198.51.100." last ", \"2001:db8:10::" last "\"]\n" \
 	"    listen: [tcp/80, udp/53]\n"                               \
 	"    pool: " name "\n"                                         \
-	"    forward: " mode "\n"
+	"    forward: " mode "\n"                                      \
+	"    oversize_nodf: drop\n"                                    \
+	"    on_empty: drop\n"
 	SERVICE_OF_MODE("gre4", "gre", "90") SERVICE_OF_MODE("gre6", "gre", "91")
 		SERVICE_OF_MODE("gue4", "gue", "92") SERVICE_OF_MODE("gue6", "gue", "93")
 			SERVICE_OF_MODE("link4", "l2dsr", "94")
