@@ -16,7 +16,7 @@
  *   __u64 *env_rate(u32 service)              this core's time of the service's rate limit
  *   __u32 env_prefix(u32 list, version, addr) the longest prefix's value; 0: there is none
  *   int env_has(enum abi_feature)             constant in BPF: what is off is not there
- *   int env_slow(ctx, const struct pkt *, int mtu)  gives the frame to the daemon; 0 or negative
+ *   int env_slow(ctx, const struct abi_slow *)  gives the frame to the daemon; 0 or negative
  *   int env_may_insert(u32 limit, u32 tick)   one more new entry on this core in this tick?
  *   int env_may_pin(u32 limit, u32 tick)      the same for one more datagram in pieces
  *   int env_may_reply(u32 limit, u32 tick)    the same for one more answer of the node's own
@@ -127,7 +127,7 @@ PKT_STAGE int forward_any(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip *
  * An ICMP error goes, as it came, to the backend of the flow that it quotes; any node finds that
  * one, for the quote holds the whole key. Always a verdict.
  */
-PKT_STAGE int forward_error(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip *vip)
+PKT_INLINE int forward_error(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip *vip)
 {
 	int verdict;
 
@@ -216,6 +216,17 @@ PKT_INLINE int forward_send(struct pkt_ctx *ctx, struct pkt *pkt)
 	return verdict == VERDICT_EMPTY ? reply_empty(ctx, pkt) : verdict;
 }
 
+/* Both are stages for the stack's sake: what they keep is gone when the packet is handled. */
+PKT_STAGE int forward_untag(struct pkt_ctx *ctx, struct pkt_vlan *vlan)
+{
+	return ctx && vlan ? pkt_vlan_off(ctx, vlan) : -1;
+}
+
+PKT_STAGE int forward_retag(struct pkt_ctx *ctx, struct pkt_vlan *vlan)
+{
+	return ctx && vlan ? pkt_vlan_on(ctx, vlan) : -1;
+}
+
 /*
  * Neither IPv4 nor IPv6 at first sight. Behind VLAN tags there may be a packet for us: it goes the
  * way of any other without them, and gets them back as they were, be it sent where it came in or
@@ -229,7 +240,7 @@ PKT_STAGE int forward_tagged(struct pkt_ctx *ctx, struct pkt *pkt)
 
 	if (!pkt)
 		return VERDICT_NOT_IP;
-	if (pkt_vlan_off(ctx, &vlan))
+	if (forward_untag(ctx, &vlan))
 		return VERDICT_NO_HEADROOM;
 	if (!vlan.count)
 		return VERDICT_NOT_IP;
@@ -240,10 +251,12 @@ PKT_STAGE int forward_tagged(struct pkt_ctx *ctx, struct pkt *pkt)
 		verdict = forward_send(ctx, pkt);
 	else if (verdict == FRAGMENT_ON)
 		verdict = fragment_send(ctx, pkt);
+	if (verdict == VERDICT_TOO_BIG_SPLIT)
+		slow_send(ctx, pkt, &vlan);
 	pkt->frame_length = frame_length;
 	if (verdict == VERDICT_REDIRECTED)
 		return verdict;
-	return pkt_vlan_on(ctx, &vlan) ? VERDICT_NO_HEADROOM : verdict;
+	return forward_retag(ctx, &vlan) ? VERDICT_NO_HEADROOM : verdict;
 }
 
 /* The whole path. Counts and traces; the verdict's action is the includer's to carry out. */

@@ -148,10 +148,17 @@ static __always_inline void count(void *map, __u32 index, __u32 bytes)
 	}
 }
 
+/* Fails where nobody reads: the reader's end takes its ring out of the map. */
+static __always_inline int env_slow(struct xdp_md *ctx, struct abi_slow *record)
+{
+	return (int)bpf_perf_event_output(ctx, &slow,
+					  BPF_F_CURRENT_CPU | (__u64)record->length << 32, record,
+					  sizeof(*record));
+}
+
 struct pkt;
 static __always_inline void env_count(const struct pkt *pkt, __u32 verdict);
 static __always_inline void env_trace(const struct pkt *pkt, __u32 verdict);
-static __always_inline int env_slow(struct xdp_md *ctx, const struct pkt *pkt, int mtu);
 
 #include "dp/forward.h"
 
@@ -171,25 +178,6 @@ static __always_inline void env_trace(const struct pkt *pkt, __u32 verdict)
 	last_trace.service = pkt->service;
 	last_trace.backend = pkt->backend;
 	last_trace.slot = pkt->slot - pkt->table_first;
-}
-
-/* Fails where nobody reads: the reader's end takes its ring out of the map. */
-static __always_inline int env_slow(struct xdp_md *ctx, const struct pkt *pkt, int mtu)
-{
-	__u64 length = pkt->frame_length;
-	struct abi_slow record = {
-		.length = pkt->frame_length,
-		.service = pkt->service,
-		.backend = pkt->backend,
-		.mtu = (__u32)mtu,
-		.hash = pkt->hash,
-		.sport = pkt->sport,
-		.dport = pkt->dport,
-		.mode = pkt->mode,
-	};
-
-	return (int)bpf_perf_event_output(ctx, &slow, BPF_F_CURRENT_CPU | length << 32, &record,
-					  sizeof(record));
 }
 
 /* Not static: libbpf places only global symbols in read-only data. */

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "dp/abi.h"
+#include "dp/slow.h"
 #include "dp/verdict.h"
 #include "l4/answer.h"
 #include "l4/error.h"
@@ -18,7 +19,6 @@
 #include "pkt/parse.h"
 
 enum {
-	REPLY_MTU4_MIN = 68,   /* RFC 791, section 3.2 */
 	REPLY_MTU6_MIN = 1280, /* RFC 8200, section 5 */
 	REPLY_ECHO_REQUEST = 8,
 	REPLY_ECHO = 0,
@@ -88,28 +88,6 @@ PKT_INLINE int reply_by_icmp(struct pkt_ctx *ctx, const struct pkt *pkt, int mtu
 	return l4_error_write6(ctx, pkt, nobody ? L4_ERROR6_NO_PORT : L4_ERROR6_TOO_BIG, rest);
 }
 
-PKT_INLINE int reply_may_be_cut(const struct pkt_ctx *ctx, const struct pkt *pkt)
-{
-	struct pkt_cursor cursor = pkt_cursor(ctx, sizeof(pkt_eth));
-	pkt_ip4 *ip = pkt_take(&cursor, pkt_ip4);
-
-	return pkt->version == 4 && ip && !(ip->frag_off & PKT_BE16(0x4000));
-}
-
-/* To the daemon, which sends it on in fragments. What it could not be given is lost. */
-PKT_INLINE int reply_split(struct pkt_ctx *ctx, struct pkt *pkt, int mtu)
-{
-	if (mtu < REPLY_MTU4_MIN)
-		return VERDICT_TOO_BIG;
-	if (!env_may_slow(env_node()->slow_limit, (__u32)(env_now_ns() >> ABI_TICK_SHIFT))) {
-		pkt->why = WHY_LIMIT;
-		return VERDICT_SPLIT_LIMITED;
-	}
-	if (env_slow(ctx, pkt, mtu))
-		env_event(ABI_EVENT_SLOW_LOST);
-	return VERDICT_TOO_BIG_SPLIT;
-}
-
 /* Is the sender of a packet that is too big to be told? PKT_ON, or a verdict. IPv6 of 1280 bytes
  * and less has no smaller size (RFC 8201, section 4). */
 PKT_INLINE int reply_oversize(struct pkt_ctx *ctx, struct pkt *pkt, int mtu)
@@ -119,15 +97,15 @@ PKT_INLINE int reply_oversize(struct pkt_ctx *ctx, struct pkt *pkt, int mtu)
 
 	if (!service)
 		return VERDICT_TOO_BIG;
-	if (reply_may_be_cut(ctx, pkt)) {
+	if (slow_may_be_cut(ctx, pkt)) {
 		if (service->flags & ABI_SERVICE_NODF_FRAGMENT)
-			return reply_split(ctx, pkt, mtu);
+			return slow_give(ctx, pkt, mtu);
 		told = ABI_SERVICE_NODF_ICMP;
 	}
 	if (!(service->flags & told))
 		return VERDICT_TOO_BIG;
 	if (pkt->version == 4)
-		return mtu >= REPLY_MTU4_MIN ? PKT_ON : VERDICT_TOO_BIG;
+		return mtu >= SLOW_MTU_MIN ? PKT_ON : VERDICT_TOO_BIG;
 	return env_has(ABI_HAS_IPV6) && pkt->length > REPLY_MTU6_MIN ? PKT_ON : VERDICT_TOO_BIG;
 }
 

@@ -117,9 +117,17 @@ static void env_event(enum abi_event event)
 	world->events[event]++;
 }
 
+static int env_slow(const struct pkt_ctx *ctx, const struct abi_slow *record)
+{
+	if (record->length > sizeof(world->slow_frame))
+		return -1;
+	world->slow = *record;
+	memcpy(world->slow_frame, ctx->data, record->length);
+	return 0;
+}
+
 static void env_count(const struct pkt *pkt, uint32_t verdict);
 static void env_trace(const struct pkt *pkt, uint32_t verdict);
-static int env_slow(const struct pkt_ctx *ctx, const struct pkt *pkt, int mtu);
 
 #include "dp/forward.h"
 
@@ -147,24 +155,6 @@ static void env_trace(const struct pkt *pkt, uint32_t verdict)
 		.backend = pkt->backend,
 		.slot = pkt->slot - pkt->table_first,
 	};
-}
-
-static int env_slow(const struct pkt_ctx *ctx, const struct pkt *pkt, int mtu)
-{
-	if (pkt->frame_length > sizeof(world->slow_frame))
-		return -1;
-	world->slow = (struct abi_slow){
-		.length = pkt->frame_length,
-		.service = pkt->service,
-		.backend = pkt->backend,
-		.mtu = (uint32_t)mtu,
-		.hash = pkt->hash,
-		.sport = pkt->sport,
-		.dport = pkt->dport,
-		.mode = pkt->mode,
-	};
-	memcpy(world->slow_frame, ctx->data, pkt->frame_length);
-	return 0;
 }
 
 static void *zeroed(size_t count, size_t size)
@@ -280,12 +270,27 @@ const struct abi_slow *native_slow(const struct native *native, const uint8_t **
 	return &native->slow;
 }
 
+/* Back go the tags that it came with, where a packet's would. */
+static int put_tags(struct pkt_ctx *ctx, const struct abi_slow *slow)
+{
+	const struct pkt_vlan vlan = {
+		.outer = slow->tags[0],
+		.inner = slow->tags[1],
+		.count = slow->tags[1]   ? 2
+			 : slow->tags[0] ? 1
+					 : 0,
+	};
+
+	return pkt_vlan_on(ctx, &vlan);
+}
+
 int native_wrap(struct native *native, const struct abi_slow *slow, struct native_frame *frame)
 {
 	struct pkt_ctx ctx = {
 		.head = frame->buffer,
 		.data = frame->buffer + frame->at,
 		.data_end = frame->buffer + frame->at + frame->length,
+		.ingress_ifindex = slow->ifindex,
 	};
 	struct pkt pkt = {
 		.frame_length = (uint32_t)frame->length,
@@ -295,6 +300,7 @@ int native_wrap(struct native *native, const struct abi_slow *slow, struct nativ
 		.hash = slow->hash,
 		.sport = slow->sport,
 		.dport = slow->dport,
+		.tags = slow->tags[0] != 0,
 	};
 	int verdict;
 
@@ -303,8 +309,10 @@ int native_wrap(struct native *native, const struct abi_slow *slow, struct nativ
 		return -EINVAL;
 	world = native;
 	verdict = wrap(&ctx, &pkt);
-	/* The frame came in nowhere, so it always leaves at another interface. */
-	if (verdict != VERDICT_REDIRECTED)
+	if (verdict != VERDICT_FORWARDED && verdict != VERDICT_REDIRECTED)
+		return -ENETUNREACH;
+	/* As forward_tagged: not those of another link, nor beside the backend's own. */
+	if (verdict == VERDICT_FORWARDED && pkt.tags && put_tags(&ctx, slow))
 		return -ENETUNREACH;
 	frame->at = (size_t)(ctx.data - frame->buffer);
 	frame->length = (size_t)(ctx.data_end - ctx.data);

@@ -41,8 +41,9 @@ struct native_frame {
 
 /*
  * Wraps an Ethernet frame with an IP packet, or a piece of one, as the packet path would for what
- * `slow` names; the wrapped frame leaves at the backend record's interface. 0, -EINVAL: no IP
- * packet; -ENETUNREACH: the backend is gone, has no next hop, or the packet does not fit.
+ * `slow` names, VLAN tags included; the frame leaves at the backend record's interface. 0,
+ * -EINVAL: no IP packet; -ENETUNREACH: the backend is gone, has no next hop, or the packet does
+ * not fit.
  */
 int native_wrap(struct native *native, const struct abi_slow *slow, struct native_frame *frame);
 

@@ -98,6 +98,15 @@ static void build_untagged(const struct packet_row *row, struct frame *frame)
 
 /* --- to the daemon --- */
 
+/* The builder's tags: 802.1ad's around 802.1Q's, with VLANs from 101 on from within. */
+static void check_tags(const struct packet_row *row, const struct abi_slow *slow)
+{
+	static const uint8_t tags[3][8] = {
+		{0}, {0x81, 0, 0, 101}, {0x88, 0xa8, 0, 102, 0x81, 0, 0, 101}};
+
+	assert_memory_equal(slow->tags, tags[row->spec.vlans], 8);
+}
+
 static void check_given(const struct packet_row *row, const struct abi_slow *slow,
 			const uint8_t *frame)
 {
@@ -111,6 +120,8 @@ static void check_given(const struct packet_row *row, const struct abi_slow *slo
 	assert_int_equal(slow->mode, world_service_mode(row->service));
 	assert_true(slow->mtu < expected.length - FRAME_ETH);
 	assert_true(slow->mtu >= WORLD_MTU - 48);
+	assert_int_equal(slow->ifindex, WORLD_IFINDEX);
+	check_tags(row, slow);
 	if (row->why != WHY_ICMP) {
 		assert_int_equal(ntohs(slow->sport), 40000);
 		assert_int_equal(ntohs(slow->dport), row->spec.dport ? row->spec.dport : 80);
@@ -215,14 +226,27 @@ static void test_lost(void **state)
 
 /* --- and from it --- */
 
-/* The twin knows what must stand around a packet; that a piece is one does not matter to it. */
+/* The piece as it would have come, in the link header of the frame that it is cut of. */
+static void build_piece(const struct packet_row *row, const uint8_t *packet, size_t length,
+			struct frame *ret)
+{
+	struct frame whole;
+
+	frame_build(&row->spec, &whole);
+	memcpy(ret->bytes, whole.bytes, whole.ip);
+	memcpy(ret->bytes + whole.ip, packet, length);
+	ret->length = whole.ip + length;
+}
+
+/* The twin knows what must stand around a packet; that it is a piece does not matter to it. */
 static void check_wrapped(const struct packet_row *row, const struct frame *piece,
 			  const struct native_frame *wrapped)
 {
+	bool away = engines[0].tables->backends[row->backend].ifindex != WORLD_IFINDEX;
 	const struct dp_result result = {
-		.action = XDP_REDIRECT,
+		.action = away ? XDP_REDIRECT : XDP_TX,
 		.length = wrapped->length,
-		.trace = {.verdict = VERDICT_REDIRECTED,
+		.trace = {.verdict = away ? VERDICT_REDIRECTED : VERDICT_FORWARDED,
 			  .why = WHY_SLOT,
 			  .service = row->service,
 			  .backend = row->backend},
@@ -238,7 +262,8 @@ static void check_wrapped(const struct packet_row *row, const struct frame *piec
 static void check_same_flow(const struct native_frame *wrapped, uint8_t mode, uint8_t *first,
 			    bool is_first)
 {
-	const uint8_t *outer = wrapped->buffer + wrapped->at + FRAME_ETH;
+	const uint8_t *frame = wrapped->buffer + wrapped->at;
+	const uint8_t *outer = frame + frame_link_length(frame, wrapped->length);
 	size_t sources = outer[0] >> 4 == 4 ? 12 : 8, until = outer[0] >> 4 == 4 ? 20 : 40;
 
 	if (mode == TUNNEL_GUE)
@@ -270,13 +295,15 @@ static void split_row(const struct packet_row *row, struct native *wrapper)
 		if (!size)
 			break;
 		memcpy(at, frame, FRAME_ETH);
-		wrapped.length = piece.length = FRAME_ETH + size;
-		memcpy(piece.bytes, at, piece.length);
+		wrapped.length = FRAME_ETH + size;
+		build_piece(row, at + FRAME_ETH, size, &piece);
 		memcpy(data + length, at + FRAME_ETH + (at[FRAME_ETH] & 15) * 4,
 		       size - (size_t)(at[FRAME_ETH] & 15) * 4);
 		length += size - (size_t)(at[FRAME_ETH] & 15) * 4;
 		assert_int_equal(native_wrap(wrapper, slow, &wrapped), 0);
-		assert_true(wrapped.length - FRAME_ETH <= backend->mtu);
+		assert_true(wrapped.length - frame_link_length(wrapped.buffer + wrapped.at,
+							       wrapped.length) <=
+			    backend->mtu);
 		check_wrapped(row, &piece, &wrapped);
 		if (slow->mode != TUNNEL_L2DSR)
 			check_same_flow(&wrapped, slow->mode, first, pieces == 0);
@@ -288,6 +315,7 @@ static void split_row(const struct packet_row *row, struct native *wrapper)
 
 static void test_pieces(void **state)
 {
+	struct abi_backend *backend;
 	struct native *wrapper;
 	size_t rows = 0;
 
@@ -299,6 +327,11 @@ static void test_pieces(void **state)
 		engines_forget_flows();
 		run(&packet_rows[i].spec);
 		split_row(&packet_rows[i], wrapper);
+		/* And where its backend is behind another interface, without any tags. */
+		backend = &engines[0].tables->backends[packet_rows[i].backend];
+		backend->ifindex = WORLD_AWAY_IFINDEX;
+		split_row(&packet_rows[i], wrapper);
+		backend->ifindex = WORLD_IFINDEX;
 		rows++;
 	}
 	assert_true(rows >= 10);
