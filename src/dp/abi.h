@@ -212,6 +212,7 @@ enum abi_event {
 	ABI_EVENT_FLOW_SKIPPED, /* not made: table full of live flows, or the insert limit */
 	ABI_EVENT_FLOW_EVICTED, /* a live entry gave way to a new one */
 	ABI_EVENT_CID,          /* a connection id or a TCP option named the backend */
+	ABI_EVENT_SLOW_LOST,    /* a frame for the daemon that it did not get: busy, or not there */
 	ABI_EVENTS,
 };
 
@@ -225,9 +226,14 @@ struct abi_slow {
 	__u32 backend;
 	__u32 mtu; /* largest IP packet that fits with the mode's overhead */
 	__u64 hash;
+	__be32 tags[2]; /* VLAN tags that it came with, outer first, as in a frame; 0: none */
+	__u32 ifindex;  /* where it came in */
+	__be16 sport;
+	__be16 dport;
 	__u8 mode;
 	__u8 pad[7];
 };
+_Static_assert(sizeof(struct abi_slow) == 48, "abi_slow has no holes");
 
 /* What became of the last packet, written only where the engine traces. */
 struct abi_trace {

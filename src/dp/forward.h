@@ -16,7 +16,7 @@
  *   __u64 *env_rate(u32 service)              this core's time of the service's rate limit
  *   __u32 env_prefix(u32 list, version, addr) the longest prefix's value; 0: there is none
  *   int env_has(enum abi_feature)             constant in BPF: what is off is not there
- *   int env_slow(ctx, const struct pkt *, int mtu)  gives the frame to the daemon; 0 or negative
+ *   int env_slow(ctx, const struct abi_slow *)  gives the frame to the daemon; 0 or negative
  *   int env_may_insert(u32 limit, u32 tick)   one more new entry on this core in this tick?
  *   int env_may_pin(u32 limit, u32 tick)      the same for one more datagram in pieces
  *   int env_may_reply(u32 limit, u32 tick)    the same for one more answer of the node's own
@@ -259,10 +259,7 @@ PKT_INLINE int forward_rare(struct pkt_ctx *ctx, struct pkt *pkt, int verdict)
 		verdict = fragment_choose(ctx, pkt);
 	else if (verdict == PKT_CHOSEN)
 		verdict = PKT_ON;
-	else
-		goto done;
 	verdict = forward_send(ctx, pkt, verdict);
-done:
 	pkt->frame_length = frame_length;
 	return pkt->vlan.count ? forward_retag(ctx, pkt, verdict) : verdict;
 }

@@ -147,7 +147,7 @@ PKT_INLINE int wrap_size(struct pkt_ctx *ctx, struct pkt *pkt, const struct abi_
 						  pkt->version == 4);
 
 	if (pkt->length + added > backend->mtu)
-		return reply_too_big(ctx, pkt, backend->mtu - (int)added);
+		return reply_error(ctx, pkt, backend->mtu - (int)added);
 	return PKT_ON;
 }
 

@@ -265,6 +265,11 @@ struct links *dp_links(struct dp *dp)
 	return &dp->links;
 }
 
+int dp_slow_map(const struct dp *dp)
+{
+	return bpf_map__fd(dp->skel->maps.slow);
+}
+
 /* --- counters --- */
 
 static struct abi_count sum_count(const struct dp *dp, const struct bpf_map *map, uint32_t index)

@@ -34,6 +34,9 @@ int dp_attach(struct dp *dp, const char *interface, enum link_xdp wanted, struct
 int dp_reattach(struct dp *dp, size_t at, struct err *err);
 struct links *dp_links(struct dp *dp);
 
+/* The descriptor of the map that gives frames to the daemon (slow_ring.h). */
+int dp_slow_map(const struct dp *dp);
+
 /* Sums over the cores. */
 struct abi_count dp_verdict_count(const struct dp *dp, uint32_t verdict);
 struct abi_count dp_service_count(const struct dp *dp, uint32_t service);

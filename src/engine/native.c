@@ -27,6 +27,9 @@ struct native {
 	} inserts, pins, replies, slows; /* in the current tick */
 	uint64_t rates[ABI_SERVICES];
 	struct prefixes *prefixes;
+	struct abi_slow slow; /* the last frame for the daemon */
+	uint8_t slow_frame[NATIVE_SLOW_MAX];
+	bool borrowed; /* the tables are another's */
 };
 
 /* The engine that runs: forward.h asks for its world without a handle, as in BPF. */
@@ -114,6 +117,15 @@ static void env_event(enum abi_event event)
 	world->events[event]++;
 }
 
+static int env_slow(const struct pkt_ctx *ctx, const struct abi_slow *record)
+{
+	if (record->length > sizeof(world->slow_frame))
+		return -1;
+	world->slow = *record;
+	memcpy(world->slow_frame, ctx->data, record->length);
+	return 0;
+}
+
 static void env_count(const struct pkt *pkt, uint32_t verdict);
 static void env_trace(const struct pkt *pkt, uint32_t verdict);
 
@@ -154,6 +166,18 @@ static void *zeroed(size_t count, size_t size)
 	return memset(memory, 0, count * size);
 }
 
+int native_borrow(const struct dp_tables *tables, struct native **ret)
+{
+	struct native *native = calloc(1, sizeof(*native));
+
+	if (!native)
+		return -ENOMEM;
+	native->tables = *tables;
+	native->borrowed = true;
+	*ret = native;
+	return 0;
+}
+
 int native_new(uint32_t flow_entries, struct native **ret)
 {
 	uint32_t buckets = dp_flow_buckets(flow_entries);
@@ -192,14 +216,16 @@ void native_free(struct native *native)
 {
 	if (!native)
 		return;
-	free(native->tables.node);
-	free(native->tables.vips);
-	free(native->tables.services);
-	free(native->tables.backends);
-	free(native->tables.slots);
-	free(native->tables.servers);
+	if (!native->borrowed) {
+		free(native->tables.node);
+		free(native->tables.vips);
+		free(native->tables.services);
+		free(native->tables.backends);
+		free(native->tables.slots);
+		free(native->tables.servers);
+		free(native->tables.flows);
+	}
 	prefixes_free(native->prefixes);
-	free(native->tables.flows);
 	free(native);
 }
 
@@ -235,6 +261,48 @@ int native_run(struct native *native, uint8_t *frame, size_t length, size_t capa
 	ret->length = (size_t)(ctx.data_end - ctx.data);
 	ret->trace = native->trace;
 	memmove(frame, ctx.data, ret->length);
+	return 0;
+}
+
+const struct abi_slow *native_slow(const struct native *native, const uint8_t **ret_frame)
+{
+	*ret_frame = native->slow_frame;
+	return &native->slow;
+}
+
+int native_wrap(struct native *native, const struct abi_slow *slow, struct native_frame *frame)
+{
+	struct pkt_ctx ctx = {
+		.head = frame->buffer,
+		.data = frame->buffer + frame->at,
+		.data_end = frame->buffer + frame->at + frame->length,
+		.ingress_ifindex = slow->ifindex,
+	};
+	struct pkt pkt = {
+		.frame_length = (uint32_t)frame->length,
+		.service = slow->service,
+		.backend = slow->backend,
+		.mode = slow->mode,
+		.hash = slow->hash,
+		.sport = slow->sport,
+		.dport = slow->dport,
+		.vlan = {slow->tags[0], slow->tags[1], (slow->tags[0] != 0) + (slow->tags[1] != 0)},
+		.seldom = slow->tags[0] ? PKT_SELDOM_TAGS : 0,
+	};
+	int verdict;
+
+	if (slow->service >= ABI_SERVICES || slow->backend >= ABI_BACKENDS ||
+	    pkt_parse_ip(&ctx, &pkt) != PKT_PARSED)
+		return -EINVAL;
+	world = native;
+	verdict = wrap(&ctx, &pkt);
+	if (verdict != VERDICT_FORWARDED && verdict != VERDICT_REDIRECTED)
+		return -ENETUNREACH;
+	/* Back go the tags that it came with, where a packet's would. */
+	if (pkt.vlan.count && pkt_vlan_on(&ctx, &pkt.vlan))
+		return -ENETUNREACH;
+	frame->at = (size_t)(ctx.data - frame->buffer);
+	frame->length = (size_t)(ctx.data_end - ctx.data);
 	return 0;
 }
 

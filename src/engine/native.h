@@ -22,6 +22,31 @@ struct dp_tables *native_tables(struct native *native);
 enum { NATIVE_HEADROOM = 128 };
 int native_run(struct native *native, uint8_t *frame, size_t length, size_t capacity,
 	       uint64_t now_ns, struct dp_result *ret);
+/*
+ * The last frame that the daemon would have been given (verdict too_big_split): what goes before
+ * it, and the frame.
+ */
+enum { NATIVE_SLOW_MAX = 65535 + 14 };
+const struct abi_slow *native_slow(const struct native *native, const uint8_t **ret_frame);
+
+/* An engine over another's tables, which must outlive it: for native_wrap alone. */
+int native_borrow(const struct dp_tables *tables, struct native **ret);
+
+/* A frame amid a buffer. */
+struct native_frame {
+	uint8_t *buffer;
+	size_t at; /* NATIVE_HEADROOM at least before it is wrapped */
+	size_t length;
+};
+
+/*
+ * Wraps an Ethernet frame with an IP packet, or a piece of one, as the packet path would for what
+ * `slow` names, VLAN tags included; the frame leaves at the backend record's interface. 0,
+ * -EINVAL: no IP packet; -ENETUNREACH: the backend is gone, has no next hop, or the packet does
+ * not fit.
+ */
+int native_wrap(struct native *native, const struct abi_slow *slow, struct native_frame *frame);
+
 /* Counters since native_new. */
 struct abi_count native_verdict_count(const struct native *native, uint32_t verdict);
 struct abi_count native_service_count(const struct native *native, uint32_t service);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The headers of an ICMP answer (RFC 792, RFC 4443) in the place of the frame that it answers:
- * back to where it came from, with the MAC addresses swapped. The IP headers take nothing over
- * from the question. Who may be answered is not decided here.
+ * The headers of an answer in the place of the frame that it answers, ICMP's (RFC 792, RFC 4443)
+ * or TCP's (reset.h): back to where it came from, with the MAC addresses swapped. The IP headers
+ * take nothing over from the question. Who may be answered is not decided here.
  */
 #pragma once
 
@@ -41,42 +41,48 @@ PKT_INLINE int l4_answer_eth(const struct pkt_ctx *ctx, __u32 grown)
 	return 0;
 }
 
-/* From the VIP to the packet's source: addresses, lengths, checksum; the rest is said. */
-PKT_INLINE void l4_answer_ip4(pkt_ip4 *ip, const struct pkt *pkt, __u32 length, __be16 id,
-			      __be16 flags)
+/* The header's second word: id 0 and DF, an atomic datagram (RFC 6864). */
+#define L4_ANSWER_ATOMIC PKT_BE32(0x4000)
+
+/* From the VIP to the packet's source; `second` is the header's second word: id, flags, offset. */
+PKT_INLINE void l4_answer_ip4(pkt_ip4 *ip, const struct pkt *pkt, __u8 proto, __u32 length,
+			      __be32 second)
 {
-	__u32 sum = PKT_BE16(0x4500) + PKT_BE16(L4_ANSWER_TTL << 8 | IPPROTO_ICMP);
+	__u32 sum = PKT_BE16(0x4500) + PKT_BE16(L4_ANSWER_TTL << 8 | proto);
 
 	ip->version = 4;
 	ip->ihl = 5;
 	ip->tos = 0;
 	ip->tot_len = PKT_BE16(length);
-	ip->id = id;
-	ip->frag_off = flags;
+	pkt_copy(&ip->id, &second, sizeof(second));
 	ip->ttl = L4_ANSWER_TTL;
-	ip->protocol = IPPROTO_ICMP;
+	ip->protocol = proto;
 	ip->saddr = pkt->dst.word[3];
 	ip->daddr = pkt->src.word[3];
-	sum += ip->tot_len + id + flags + pkt_csum_word(ip->saddr) + pkt_csum_word(ip->daddr);
+	sum += ip->tot_len + pkt_csum_word(second);
+	sum += pkt_csum_word(ip->saddr) + pkt_csum_word(ip->daddr);
 	ip->check = (__u16)~pkt_csum_fold(sum);
 }
 
-PKT_INLINE void l4_answer_ip6(pkt_ip6 *ip, const struct pkt *pkt, __u32 length)
+PKT_INLINE void l4_answer_ip6(pkt_ip6 *ip, const struct pkt *pkt, __u8 proto, __u32 length)
 {
 	__be32 first = PKT_BE32(6U << 28);
 
 	pkt_copy(ip, &first, sizeof(first));
 	ip->payload_len = PKT_BE16(length - sizeof(*ip));
-	ip->nexthdr = IPPROTO_ICMPV6;
+	ip->nexthdr = proto;
 	ip->hop_limit = L4_ANSWER_TTL;
 	pkt_copy(&ip->saddr, pkt->dst.word, sizeof(pkt->dst));
 	pkt_copy(&ip->daddr, pkt->src.word, sizeof(pkt->src));
 }
 
-/* The sum of what ICMPv6 counts beside its own bytes (RFC 8200, section 8.1). */
-PKT_INLINE __u32 l4_answer_sum6(const struct pkt *pkt, __u32 length)
+/*
+ * The sum of what TCP and ICMPv6 count beside their own bytes (RFC 8200, section 8.1; RFC 9293,
+ * section 3.1). The 0xffff of mapped IPv4 addresses is a zero of this sum.
+ */
+PKT_INLINE __u32 l4_answer_pseudo(const struct pkt *pkt, __u8 proto, __u32 length)
 {
-	__u32 sum = PKT_BE16(length) + PKT_BE16(IPPROTO_ICMPV6);
+	__u32 sum = PKT_BE16(length) + PKT_BE16(proto);
 
 	for (__u32 i = 0; i < 4; i++)
 		sum += pkt_csum_word(pkt->src.word[i]) + pkt_csum_word(pkt->dst.word[i]);

@@ -42,6 +42,7 @@ struct pkt {
 	__u8 labelled;      /* a tracked flow without an entry has `label_slot` */
 	__u8 unquoted;      /* what is quoted lacks what the service's policy goes by */
 	__u8 piece_proto;   /* of a piece: the protocol that all pieces name */
+	__u16 fits;         /* of what is given to the daemon: the largest packet that fits */
 	__be32 fragment_id; /* of a piece: the datagram's */
 	__u32 frame_length; /* as it came */
 	__u32 service;      /* chosen so far; 0: none */

@@ -11,3 +11,7 @@
 void answer_echo(const uint8_t *frame, size_t length, struct frame *ret);
 /* "Too big", where `fits` bytes would have fitted (RFC 1191; RFC 4443, section 3.2). */
 void answer_too_big(const uint8_t *frame, size_t length, uint32_t fits, struct frame *ret);
+/* "Port unreachable" (RFC 792; RFC 4443, section 3.1). */
+void answer_no_port(const uint8_t *frame, struct frame *ret);
+/* The RST for the segment at `at` (RFC 9293, section 3.10.7.1), which is no RST itself. */
+void answer_reset(const uint8_t *frame, size_t at, struct frame *ret);

@@ -11,6 +11,7 @@
 #include "dp/verdict.h"
 #include "expect_links.h"
 #include "expect_modes.h"
+#include "expect_replies.h"
 #include "frame.h"
 
 static const uint32_t actions[VERDICT_COUNT] = {
@@ -103,8 +104,8 @@ static const char *read_tunnel(const struct dp_tables *tables, const struct abi_
 	return NULL;
 }
 
-static const char *check_same(const struct dp_result *result, const uint8_t *out,
-			      const struct frame *expected)
+const char *expect_same(const struct dp_result *result, const uint8_t *out,
+			const struct frame *expected)
 {
 	static _Thread_local char problem[64];
 
@@ -159,11 +160,11 @@ static const char *check_left(const struct dp_tables *tables, const uint8_t *fra
 	expect_links_clamp(&tables->services[result->trace.service], frame, length, &sent);
 	frame_encapsulate(sent.bytes, length, &tunnel, &expected);
 	expect_links_tag(backend, &expected);
-	return check_same(result, out, &expected);
+	return expect_same(result, out, &expected);
 }
 
 /* Who may be answered at all: one host, as its addresses on the link and in IP say. */
-static bool may_be_answered(const uint8_t *frame)
+bool expect_may_be_answered(const uint8_t *frame)
 {
 	static const uint8_t none[8];
 	const uint8_t *ip = frame + FRAME_ETH, *from = ip + (frame[12] == 0x08 ? 12 : 8);
@@ -190,21 +191,24 @@ static const char *check_told_size(const struct dp_tables *tables, const uint8_t
 			expect_overhead(expect_mode((enum tunnel_mode)mode), addr_is4(&to), ipv4);
 	uint32_t packet = ipv4 ? (uint32_t)(ip[2] << 8 | ip[3])
 			       : 40 + (uint32_t)(ip[4] << 8 | ip[5]);
+	uint32_t told;
 	struct frame expected;
 
 	if (packet <= fits)
 		return "told that it is too big, and would have fitted";
-	if (ipv4 && (ip[6] & 0x40) == 0)
-		return "told that it is too big, and may be fragmented";
+	told = !ipv4 || ip[6] & 0x40 ? ABI_SERVICE_TOO_BIG : ABI_SERVICE_NODF_ICMP;
+	if (told == ABI_SERVICE_NODF_ICMP &&
+	    tables->services[result->trace.service].flags & ABI_SERVICE_NODF_FRAGMENT)
+		return "told that it is too big, and is to be fragmented";
 	if (!ipv4 && packet <= 1280)
 		return "told that it is too big, and may be sent by any host";
 	/* ICMPv6 of other types than errors may be; the types begin behind the errors'. */
 	if (ipv4 ? ip[9] == 1 : ip[6] == 58 && ip[40] < 128)
 		return "an error, and answered by one";
-	if (!(tables->services[result->trace.service].flags & ABI_SERVICE_TOO_BIG))
+	if (!(tables->services[result->trace.service].flags & told))
 		return "told that it is too big, against its service";
 	answer_too_big(frame, length, fits, &expected);
-	return check_same(result, out, &expected);
+	return expect_same(result, out, &expected);
 }
 
 static const char *check_answer(const struct dp_tables *tables, const uint8_t *frame, size_t length,
@@ -215,15 +219,17 @@ static const char *check_answer(const struct dp_tables *tables, const uint8_t *f
 
 	if (!holds_ip(frame, length))
 		return "answered, but its lengths contradict each other";
-	if (!may_be_answered(frame))
+	if (!expect_may_be_answered(frame))
 		return "answered, and its source is no host";
 	if (result->trace.verdict == VERDICT_TOO_BIG_ANSWERED)
 		return check_told_size(tables, frame, length, tags, result, out);
+	if (result->trace.verdict == VERDICT_REJECTED)
+		return expect_rejected(tables, frame, length, result, out);
 	if (frame[12] == 0x08 ? ip[0] != 0x45 || ip[9] != 1 || ip[20] != 8 || ip[21] != 0
 			      : ip[6] != 58 || ip[40] != 128 || ip[41] != 0)
 		return "answered, and is no echo request";
 	answer_echo(frame, length, &expected);
-	return check_same(result, out, &expected);
+	return expect_same(result, out, &expected);
 }
 
 /* A tagged frame is answered as any other, and the answer has its tags. */
@@ -248,6 +254,31 @@ static const char *check_tagged_answer(const struct dp_tables *tables, const uin
 	return check_answer(tables, in.bytes, in.length, tags, &untagged, answer.bytes);
 }
 
+static bool is_answer(uint32_t verdict)
+{
+	return verdict == VERDICT_TOO_BIG_ANSWERED || verdict == VERDICT_ECHO_ANSWERED ||
+	       verdict == VERDICT_REJECTED;
+}
+
+static bool is_untold(uint32_t verdict)
+{
+	return verdict == VERDICT_EMPTY || verdict == VERDICT_EMPTY_PASSED ||
+	       verdict == VERDICT_TOO_BIG || verdict == VERDICT_TOO_BIG_SPLIT ||
+	       verdict == VERDICT_SPLIT_LIMITED;
+}
+
+static const char *check_untold(const struct dp_tables *tables, const uint8_t *frame, size_t length,
+				const struct dp_result *result)
+{
+	static _Thread_local struct frame in;
+	size_t tags = frame_link_length(frame, length) - FRAME_ETH, macs = FRAME_ETH - 2;
+
+	in.length = length - tags;
+	memcpy(in.bytes, frame, macs);
+	memcpy(in.bytes + macs, frame + macs + tags, in.length - macs);
+	return expect_untold(tables, in.bytes, in.length, result);
+}
+
 const char *expect_sane(const struct dp_tables *tables, const uint8_t *frame, size_t length,
 			const struct dp_result *result, const uint8_t *out)
 {
@@ -261,9 +292,9 @@ const char *expect_sane(const struct dp_tables *tables, const uint8_t *frame, si
 		return "the action is not the verdict's";
 	if (verdict == VERDICT_FORWARDED || verdict == VERDICT_REDIRECTED)
 		return check_left(tables, frame, length, result, out);
-	if (verdict == VERDICT_TOO_BIG_ANSWERED || verdict == VERDICT_ECHO_ANSWERED)
+	if (is_answer(verdict))
 		return check_tagged_answer(tables, frame, length, result, out);
 	if (result->length != length || memcmp(out, frame, length) != 0)
 		return "did not leave, but was changed";
-	return NULL;
+	return is_untold(verdict) ? check_untold(tables, frame, length, result) : NULL;
 }

@@ -21,3 +21,10 @@ const char *expect_sane(const struct dp_tables *tables, const uint8_t *frame, si
 
 /* What the builder calls a mode. */
 enum frame_mode expect_mode(enum tunnel_mode mode);
+
+/* For the other files of this kind. Whether an answer may go to the sender of an untagged IP
+ * frame, as its addresses on the link and in IP say. */
+bool expect_may_be_answered(const uint8_t *frame);
+/* NULL, or in what `out` differs. */
+const char *expect_same(const struct dp_result *result, const uint8_t *out,
+			const struct frame *expected);

@@ -40,7 +40,8 @@ static inline bool packet_row_is_later(const struct packet_row *row)
 /* To its sender, by the node itself. */
 static inline bool packet_row_is_answered(const struct packet_row *row)
 {
-	return row->verdict == VERDICT_TOO_BIG_ANSWERED || row->verdict == VERDICT_ECHO_ANSWERED;
+	return row->verdict == VERDICT_TOO_BIG_ANSWERED || row->verdict == VERDICT_ECHO_ANSWERED ||
+	       row->verdict == VERDICT_REJECTED;
 }
 
 /* A segment from WORLD_CLIENT to WORLD_MANY, which has four backends. */

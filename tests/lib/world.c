@@ -15,6 +15,7 @@ static const struct {
 	enum tunnel_mode mode;
 	uint32_t other; /* its slots' other owner */
 	uint16_t mss;
+	uint32_t flags; /* beside those that follow from `untracked` */
 } services[WORLD_SERVICES] = {
 #define TCP(first, last) ((uint64_t)(first) | (uint64_t)(last) << 16 | (uint64_t)IPPROTO_TCP << 32)
 #define UDP(first, last) ((uint64_t)(first) | (uint64_t)(last) << 16 | (uint64_t)IPPROTO_UDP << 32)
@@ -161,6 +162,22 @@ static const struct {
 			 .slots = WORLD_CROWD_SLOTS,
 			 .untracked = true,
 			 .not_in_file = true},
+#define REPLIES(service_name, upper, slot_count, flag, tunnel)                                \
+	{                                                                                     \
+		service_name, {WORLD_##upper##_VIP4, WORLD_##upper##_VIP6},                   \
+			{TCP(80, 80), UDP(53, 53)}, .slots = slot_count, .not_in_file = true, \
+						    .mode = TUNNEL_##tunnel,                  \
+						    .flags = ABI_SERVICE_##flag,              \
+	}
+	[WORLD_REFUSE] = REPLIES("refuse", REFUSE, 1, REJECT, IPIP),
+	[WORLD_REFUSE_BARE] = REPLIES("refusebare", REFUSE_BARE, 0, REJECT, IPIP),
+	[WORLD_PASS] = REPLIES("pass", PASS, 1, PASS, IPIP),
+	[WORLD_CUT4] = REPLIES("cut4", CUT4, 1, NODF_FRAGMENT, IPIP),
+	[WORLD_CUT6] = REPLIES("cut6", CUT6, 1, NODF_FRAGMENT, GUE),
+	[WORLD_CUT_LINK] = REPLIES("cutlink", CUT_LINK, 1, NODF_FRAGMENT, L2DSR),
+	[WORLD_TELL] = REPLIES("tell", TELL, 1, NODF_ICMP, IPIP),
+	[WORLD_TELL_NODF] = REPLIES("tellnodf", TELL_NODF, 1, NODF_ICMP, GRE),
+#undef REPLIES
 #undef TCP
 #undef UDP
 };
@@ -205,6 +222,11 @@ static const struct {
 	{"crowd6", "2001:db8:9::856", WORLD_CROWD},
 	{"crowd7", "2001:db8:9::857", WORLD_CROWD},
 	{"crowd8", "2001:db8:9::858", WORLD_CROWD},
+	[WORLD_CUT4_B] = {"cut4b", "10.0.9.1", WORLD_CUT4},
+	[WORLD_CUT6_B] = {"cut6b", "2001:db8:9::91", WORLD_CUT6},
+	[WORLD_CUT_LINK_B] = {"cutlinkb", "10.0.9.2", WORLD_CUT_LINK},
+	[WORLD_TELL_B] = {"tellb", "10.0.9.3", WORLD_TELL},
+	[WORLD_TELL_NODF_B] = {"tellnodfb", "10.0.9.4", WORLD_TELL_NODF},
 	[WORLD_E1] = {"e1", "10.0.3.4", WORLD_NONE},
 	[WORLD_PORTS_B] = {"portsb", "10.0.6.1", WORLD_PORTS},
 	[WORLD_RANGE_B] = {"rangeb", "10.0.6.2", WORLD_RANGE},
@@ -288,12 +310,16 @@ const char world_yaml[] = "node:\n"
 				"    pool: one4\n"
 				"    forward: ipip\n"
 				"    tracking: always\n"
+				"    oversize_nodf: drop\n"
+				"    on_empty: drop\n"
 				"  - name: one6\n"
 				"    vips: [198.51.100.20, \"2001:db8:10::20\"]\n"
 				"    listen: [tcp/80, udp/443]\n"
 				"    pool: one6\n"
 				"    forward: ipip\n"
 				"    tracking: always\n"
+				"    oversize_nodf: drop\n"
+				"    on_empty: drop\n"
 				"  - name: loose\n"
 				"    vips: [198.51.100.10, \"2001:db8:10::10\"]\n"
 				"    listen: [tcp/9000]\n"
@@ -301,24 +327,32 @@ const char world_yaml[] = "node:\n"
 				"    forward: ipip\n"
 				"    tracking: none\n"
 				"    oversize_df: drop\n"
+				"    oversize_nodf: drop\n"
+				"    on_empty: drop\n"
 				"  - name: many\n"
 				"    vips: [198.51.100.30, \"2001:db8:10::30\"]\n"
 				"    listen: [tcp/443, udp/443]\n"
 				"    pool: many\n"
 				"    forward: ipip\n"
 				"    tracking: always\n"
+				"    oversize_nodf: drop\n"
+				"    on_empty: drop\n"
 				"  - name: empty\n"
 				"    vips: [198.51.100.40, \"2001:db8:10::40\"]\n"
 				"    listen: [tcp/80]\n"
 				"    pool: empty\n"
 				"    forward: ipip\n"
 				"    tracking: always\n"
+				"    oversize_nodf: drop\n"
+				"    on_empty: drop\n"
 #define SERVICE_OF_MODE(name, mode, last)                              \
 	"  - name: " name "\n"                                         \
 	"    vips: [198.51.100." last ", \"2001:db8:10::" last "\"]\n" \
 	"    listen: [tcp/80, udp/53]\n"                               \
 	"    pool: " name "\n"                                         \
-	"    forward: " mode "\n"
+	"    forward: " mode "\n"                                      \
+	"    oversize_nodf: drop\n"                                    \
+	"    on_empty: drop\n"
 	SERVICE_OF_MODE("gre4", "gre", "90") SERVICE_OF_MODE("gre6", "gre", "91")
 		SERVICE_OF_MODE("gue4", "gue", "92") SERVICE_OF_MODE("gue6", "gue", "93")
 			SERVICE_OF_MODE("link4", "l2dsr", "94")
@@ -406,6 +440,7 @@ static void fill_node(struct dp_tables *tables)
 	node->flow_buckets_mask = tables->flow_buckets - 1;
 	node->insert_limit = 1000000;
 	node->reply_limit = 1000000;
+	node->slow_limit = 1000000;
 	node->established_ticks = 7200;
 	node->handshake_ticks = 30;
 	node->closing_ticks = 15;
@@ -492,12 +527,15 @@ void world_fill(struct dp_tables *tables)
 		tables->services[s].pool_identity = 200 + s;
 		tables->services[s].mode = (uint8_t)services[s].mode;
 		tables->services[s].flags =
-			services[s].untracked ? 0 : ABI_SERVICE_TRACK | ABI_SERVICE_TOO_BIG;
+			services[s].flags |
+			(services[s].untracked ? 0 : ABI_SERVICE_TRACK | ABI_SERVICE_TOO_BIG);
 		if (world_service_pins(s))
 			tables->services[s].flags |= ABI_SERVICE_FRAGMENTS;
 		tables->services[s].mss = services[s].mss;
 		if (services[s].mss)
 			tables->services[s].flags |= ABI_SERVICE_MSS;
+		if (s == WORLD_TELL_NODF)
+			tables->services[s].flags &= ~(uint32_t)ABI_SERVICE_TOO_BIG;
 		for (int v = 0; v < 2 && services[s].vips[v]; v++)
 			fill_vip(tables, services[s].vips[v]);
 	}

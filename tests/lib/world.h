@@ -69,6 +69,15 @@ enum world_service {
 	WORLD_VLINK,  /* tcp/80; l2dsr with a tag; tracked */
 	WORLD_CLAMP,  /* tcp/80; ipip, the MSS of SYNs is WORLD_MSS at most; not tracked */
 	WORLD_VCLAMP, /* tcp/80; both: ipip with a tag, and WORLD_MSS; not tracked */
+	/* Of replies: tcp/80, udp/53. */
+	WORLD_REFUSE,      /* on_empty: reject; its slots have no owner */
+	WORLD_REFUSE_BARE, /* the same without any slots */
+	WORLD_PASS,        /* on_empty: pass */
+	WORLD_CUT4,        /* oversize_nodf: fragment; an IPv4 tunnel */
+	WORLD_CUT6,        /* the same by GUE in IPv6 */
+	WORLD_CUT_LINK,    /* and by l2dsr */
+	WORLD_TELL,        /* oversize_nodf: icmp */
+	WORLD_TELL_NODF,   /* the same, and oversize_df: drop */
 	WORLD_SERVICES,
 };
 
@@ -102,6 +111,11 @@ enum world_backend {
 	WORLD_EVERY_B,
 	WORLD_CROWD1,
 	WORLD_CROWD8 = WORLD_CROWD1 + 7,
+	WORLD_CUT4_B,
+	WORLD_CUT6_B,
+	WORLD_CUT_LINK_B,
+	WORLD_TELL_B,
+	WORLD_TELL_NODF_B,
 	WORLD_E1, /* the backend that WORLD_EMPTY does not have: in the file it is down */
 	WORLD_GENEVE4_B,
 	WORLD_GENEVE6_B,
@@ -224,26 +238,42 @@ enum {
 	WORLD_ID24 = 0x345678,
 	WORLD_ID_UNKEPT = 0x0bad, /* to WORLD_CID3, in WORLD_CID */
 };
-#define WORLD_ID32 0x89abcdefU
 /* Those of fragments. */
-#define WORLD_TWIN_VIP4   "198.51.100.212"
-#define WORLD_TWIN_VIP6   "2001:db8:10::212"
-#define WORLD_WHOLE_VIP4  "198.51.100.213"
-#define WORLD_WHOLE_VIP6  "2001:db8:10::213"
-#define WORLD_EVERY_VIP4  "198.51.100.214"
-#define WORLD_EVERY_VIP6  "2001:db8:10::214"
-#define WORLD_CROWD_VIP4  "198.51.100.215"
-#define WORLD_CROWD_VIP6  "2001:db8:10::215"
-#define WORLD_VLAN_VIP4   "198.51.100.160"
-#define WORLD_VLAN_VIP6   "2001:db8:10::160"
-#define WORLD_QINQ_VIP4   "198.51.100.161"
-#define WORLD_QINQ_VIP6   "2001:db8:10::161"
-#define WORLD_VLINK_VIP4  "198.51.100.162"
-#define WORLD_VLINK_VIP6  "2001:db8:10::162"
-#define WORLD_CLAMP_VIP4  "198.51.100.163"
-#define WORLD_CLAMP_VIP6  "2001:db8:10::163"
-#define WORLD_VCLAMP_VIP4 "198.51.100.164"
-#define WORLD_VCLAMP_VIP6 "2001:db8:10::164"
+#define WORLD_TWIN_VIP4        "198.51.100.212"
+#define WORLD_TWIN_VIP6        "2001:db8:10::212"
+#define WORLD_WHOLE_VIP4       "198.51.100.213"
+#define WORLD_WHOLE_VIP6       "2001:db8:10::213"
+#define WORLD_EVERY_VIP4       "198.51.100.214"
+#define WORLD_EVERY_VIP6       "2001:db8:10::214"
+#define WORLD_CROWD_VIP4       "198.51.100.215"
+#define WORLD_CROWD_VIP6       "2001:db8:10::215"
+#define WORLD_VLAN_VIP4        "198.51.100.160"
+#define WORLD_VLAN_VIP6        "2001:db8:10::160"
+#define WORLD_QINQ_VIP4        "198.51.100.161"
+#define WORLD_QINQ_VIP6        "2001:db8:10::161"
+#define WORLD_VLINK_VIP4       "198.51.100.162"
+#define WORLD_VLINK_VIP6       "2001:db8:10::162"
+#define WORLD_CLAMP_VIP4       "198.51.100.163"
+#define WORLD_CLAMP_VIP6       "2001:db8:10::163"
+#define WORLD_VCLAMP_VIP4      "198.51.100.164"
+#define WORLD_VCLAMP_VIP6      "2001:db8:10::164"
+#define WORLD_ID32             0x89abcdefU
+#define WORLD_REFUSE_VIP4      "198.51.100.140"
+#define WORLD_REFUSE_VIP6      "2001:db8:10::140"
+#define WORLD_REFUSE_BARE_VIP4 "198.51.100.141"
+#define WORLD_REFUSE_BARE_VIP6 "2001:db8:10::141"
+#define WORLD_PASS_VIP4        "198.51.100.142"
+#define WORLD_PASS_VIP6        "2001:db8:10::142"
+#define WORLD_CUT4_VIP4        "198.51.100.143"
+#define WORLD_CUT4_VIP6        "2001:db8:10::143"
+#define WORLD_CUT6_VIP4        "198.51.100.144"
+#define WORLD_CUT6_VIP6        "2001:db8:10::144"
+#define WORLD_CUT_LINK_VIP4    "198.51.100.145"
+#define WORLD_CUT_LINK_VIP6    "2001:db8:10::145"
+#define WORLD_TELL_VIP4        "198.51.100.146"
+#define WORLD_TELL_VIP6        "2001:db8:10::146"
+#define WORLD_TELL_NODF_VIP4   "198.51.100.147"
+#define WORLD_TELL_NODF_VIP6   "2001:db8:10::147"
 
 #define WORLD_SRC_MAC "\x02\x00\x00\x00\x00\x01"
 #define WORLD_DST_MAC "\x02\x00\x00\x00\x00\x02"

@@ -150,6 +150,21 @@ static void print_counts(const char *head, const json_t *counts)
 	}
 }
 
+/* Only where there was something to split: most networks never have it. */
+static void print_split(const json_t *split)
+{
+	if (number(split, "packets") + number(split, "refused") + number(split, "failed") +
+		    number(split, "lost") ==
+	    0)
+		return;
+	printf("split: %" JSON_INTEGER_FORMAT " packets into %" JSON_INTEGER_FORMAT
+	       " pieces; %" JSON_INTEGER_FORMAT " refused, %" JSON_INTEGER_FORMAT
+	       " failed, %" JSON_INTEGER_FORMAT " lost%s\n",
+	       number(split, "packets"), number(split, "pieces"), number(split, "refused"),
+	       number(split, "failed"), number(split, "lost"),
+	       is_true(split, "reading") ? "" : "; NOBODY READS");
+}
+
 static void print_node(const json_t *status)
 {
 	const json_t *flows = json_object_get(status, "flows");
@@ -164,6 +179,7 @@ static void print_node(const json_t *status)
 	       " skipped, %" JSON_INTEGER_FORMAT " evicted; room for %" JSON_INTEGER_FORMAT "\n",
 	       number(flows, "new"), number(flows, "skipped"), number(flows, "evicted"),
 	       number(flows, "entries"));
+	print_split(json_object_get(status, "split"));
 }
 
 static void print_agent(const json_t *status)

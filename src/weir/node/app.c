@@ -221,6 +221,26 @@ static int open_data_plane(struct app *app, struct err *err)
 	return dp_open(&options, &app->dp, err);
 }
 
+static bool needs_splitter(const struct conf *conf)
+{
+	for (size_t i = 0; i < conf->service_count; i++) {
+		if (conf->services[i].oversize_nodf == CONF_NODF_FRAGMENT)
+			return true;
+	}
+	return false;
+}
+
+/* The rest works without: then such packets are lost, and counted. */
+static void open_splitter(struct app *app)
+{
+	struct err err;
+
+	if (needs_splitter(app->conf) &&
+	    splitter_open(&app->daemon.loop, app->dp, &app->splitter, &err))
+		log_warn("packets that are too big cannot be sent in fragments", "reason=%s",
+			 log_quote(err.text).text);
+}
+
 static int fill_tables(struct app *app, struct err *err)
 {
 	const struct balancer_start start = {
@@ -342,6 +362,8 @@ static int start(struct app *app, struct err *err)
 {
 	int ret = open_data_plane(app, err);
 
+	if (!ret)
+		open_splitter(app);
 	/* Tables that packets meet already change only once the interfaces are ours. */
 	if (!ret && dp_adopted(app->dp))
 		ret = attach_all(app, err);
@@ -375,6 +397,7 @@ static int start(struct app *app, struct err *err)
 /* What was attached before this start stays when it fails: an earlier daemon's data plane. */
 static void stop_data_plane(struct app *app, bool failed)
 {
+	splitter_close(app->splitter);
 	if (!app->dp)
 		return;
 	if (!failed || !dp_adopted(app->dp)) {

@@ -11,6 +11,7 @@
 #include "net/nexthop.h"
 #include "weir/daemon.h"
 #include "weir/node/balancer.h"
+#include "weir/node/splitter.h"
 
 /* One a backend of a pool: what its health and next hop callbacks get. */
 struct app_backend {
@@ -29,6 +30,7 @@ struct app {
 	uv_timer_t settle;   /* runs while slots are behind health */
 	struct dp *dp;
 	struct balancer *balancer;
+	struct splitter *splitter; /* NULL: no service fragments, or it cannot be done */
 	struct health *health;
 	struct nexthops *nexthops;
 	struct app_backend *backends; /* of all pools, in the configuration's order */

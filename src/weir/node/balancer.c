@@ -188,6 +188,7 @@ static void write_node(struct balancer *balancer)
 	node->fragment_ticks = ticks(FRAGMENT_MS);
 	node->insert_limit = conf->flows.insert_limit;
 	node->reply_limit = conf->reply_limit;
+	node->slow_limit = conf->slow_limit;
 	/* Without a prefix the source is the node's own address: balancer_set_source. */
 	node->source4_vary = 0;
 	node->source6_vary = 0;
@@ -241,6 +242,14 @@ static uint32_t service_flags(const struct conf_service *conf)
 		flags |= ABI_SERVICE_FRAGMENTS;
 	if (conf->mss_clamp > CONF_MSS_OFF)
 		flags |= ABI_SERVICE_MSS;
+	if (conf->oversize_nodf == CONF_NODF_FRAGMENT)
+		flags |= ABI_SERVICE_NODF_FRAGMENT;
+	else if (conf->oversize_nodf == CONF_NODF_ICMP)
+		flags |= ABI_SERVICE_NODF_ICMP;
+	if (conf->on_empty == CONF_EMPTY_REJECT)
+		flags |= ABI_SERVICE_REJECT;
+	else if (conf->on_empty == CONF_EMPTY_PASS)
+		flags |= ABI_SERVICE_PASS;
 	return flags;
 }
 

@@ -116,6 +116,17 @@ static json_t *report_flows(const struct app *app)
 			 (json_int_t)dp_event_count(app->dp, ABI_EVENT_FLOW_EVICTED));
 }
 
+/* What of the verdict too_big_split became; `lost` counts on over restarts, as verdicts do. */
+static json_t *report_split(const struct app *app)
+{
+	struct splitter_counts counts = splitter_counts(app->splitter);
+
+	return json_pack("{s:b, s:I, s:I, s:I, s:I, s:I}", "reading", app->splitter != NULL,
+			 "packets", (json_int_t)counts.packets, "pieces", (json_int_t)counts.pieces,
+			 "refused", (json_int_t)counts.refused, "failed", (json_int_t)counts.failed,
+			 "lost", (json_int_t)dp_event_count(app->dp, ABI_EVENT_SLOW_LOST));
+}
+
 json_t *app_report(void *arg)
 {
 	const struct app *app = arg;
@@ -123,11 +134,12 @@ json_t *app_report(void *arg)
 
 	for (size_t i = 0; i < app->conf->service_count; i++)
 		json_array_append_new(services, report_service(app, i));
-	return json_pack("{s:s, s:s, s:i, s:f, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "node",
-			 app->conf->node.name, "version", WEIR_VERSION, "pid", (int)getpid(),
-			 "uptime_s", time_since_s(app->daemon.started_ns), "ready",
+	return json_pack("{s:s, s:s, s:i, s:f, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+			 "node", app->conf->node.name, "version", WEIR_VERSION, "pid",
+			 (int)getpid(), "uptime_s", time_since_s(app->daemon.started_ns), "ready",
 			 app_is_ready(app), "adopted", dp_adopted(app->dp), "file",
 			 show_bytes(app->daemon.file), "interfaces", show_links(dp_links(app->dp)),
 			 "services", services, "pools", report_pools(app), "verdicts",
-			 report_verdicts(app), "flows", report_flows(app));
+			 report_verdicts(app), "flows", report_flows(app), "split",
+			 report_split(app));
 }
