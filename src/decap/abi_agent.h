@@ -57,7 +57,8 @@ enum agent_clamp {
 		AGENT_CLAMP_COUNT,
 };
 
-/* The key of the VIPs' and the balancers' tables: an LPM trie over 128 bits, IPv4 below ::ffff:0:0/96. */
+/* The key of the VIPs' and of the balancers' table: a trie over 128 bits, IPv4 below
+ * ::ffff:0:0/96. */
 struct agent_prefix {
 	__u32 length; /* 0-128 */
 	struct pkt_addr addr;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The agent's two programs: what comes in (XDP, decap.h) and what the VIPs' servers send (tc egress:
- * clamp.h, leaving.h). The maps, and what those ask of their world. Nothing is decided here.
+ * The agent's two programs: what comes in (XDP, decap.h) and what the VIPs' servers send (tc
+ * egress: clamp.h, leaving.h). The maps, and what those ask of their world. Nothing is decided
+ * here.
  */
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>

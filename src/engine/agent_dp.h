@@ -39,7 +39,7 @@ struct agent_dp_port {
 	uint16_t port, to;
 };
 
-/* Bytes that these balancers add at most to a packet of a family, by whichever mode they forward. */
+/* Bytes that these balancers add at most to a packet of a family, by whichever mode. */
 uint32_t agent_dp_overhead(const struct prefix *balancers, size_t count, bool inner4);
 /* The MSS of segments that fit `path_mtu` together with the overhead of their family. */
 struct agent_limits agent_dp_limits(uint32_t path_mtu, uint32_t overhead4, uint32_t overhead6);

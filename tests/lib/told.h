@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "decap/abi_agent.h"
 #include "frame.h"
 
 enum told_mode { TOLD_GENEVE, TOLD_GUE0, TOLD_IPOPT };
@@ -34,6 +35,28 @@ struct told {
 	uint8_t outer_tos;
 	uint8_t words; /* of GUE's private data */
 };
+
+/* `at` counts from the outer IP header, or from the inner one. */
+struct told_lie {
+	enum { TOLD_OUTER = 1, TOLD_INNER } in;
+	uint16_t at, size;
+	uint32_t value;
+};
+
+/* A zero in `told` is what an honest balancer writes for the packet. */
+struct told_row {
+	const char *name;
+	struct told told;
+	struct frame_spec spec; /* as the client sent it */
+	uint16_t server;        /* the port that it must come to; 0: as it is */
+	enum agent_verdict verdict;
+	bool untouched; /* there is no transport header in it */
+	uint8_t tos_result;
+	struct told_lie lies[2];
+};
+
+extern const struct told_row told_rows[];
+extern const size_t told_row_count;
 
 /*
  * The frame that arrives for `inner`, whose IP packet begins at ret->l4 where there is a tunnel.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The table of tunnels' frames for the agent: each row a frame as it arrives and what must become
- * of it where TUNNEL_VIP4, TUNNEL_VIP6 and two prefixes are the VIPs and tunnel_balancers is believed.
+ * of it where TUNNEL_VIP4, TUNNEL_VIP6 and two prefixes are the VIPs and tunnel_balancers is
+ * believed.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Modes that tell of the VIP and its port beside the packet, and GUE's variant 0, as they come in
- * at an agent, natively and in the kernel; and what the VIPs' servers send from their own ports. What
- * must come of a frame is built with whole sums (frame.h, told.h), where the agent mends them by
- * the difference.
+ * at an agent, natively and in the kernel; and what the VIPs' servers send from their own ports.
+ * What must come of a frame is built with whole sums (frame.h, told.h), where the agent mends them
+ * by the difference.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,15 +16,23 @@
 #include <string.h>
 
 #include "../lib/agent_run.h"
-#include "../lib/rows_told.h"
+#include "../lib/told.h"
+#include "../lib/tunnels.h"
 #include "decap/leaving.h"
 #include "engine/agent_dp.h"
 
-enum { FRAMES_DAMAGED = 20000 };
+enum { FRAMES_DAMAGED = 20000, SERVER = 8080 };
+
+#define BACKEND4 "10.0.1.11"
+#define CLIENT4  "203.0.113.5"
+#define CLIENT6  "2001:db8:c::5"
+#define IN4      .src = CLIENT4, .dst = TUNNEL_VIP4, .payload = 100
+#define UDP      .proto = IPPROTO_UDP
+#define NO_SUM   .patches = {{FRAME_AT_L4, 6, 2, 0}}
 
 /* --- what arrives, and what must come of it --- */
 
-static struct told honest(const struct row *row)
+static struct told honest(const struct told_row *row)
 {
 	struct told told = row->told;
 	uint16_t port = row->spec.dport ? row->spec.dport : 80;
@@ -41,7 +49,7 @@ static struct told honest(const struct row *row)
 	return told;
 }
 
-static void build_row(const struct row *row, struct frame *inner, struct frame *arrived)
+static void build_row(const struct told_row *row, struct frame *inner, struct frame *arrived)
 {
 	struct told told = honest(row);
 	struct frame_spec spec = row->spec;
@@ -54,7 +62,8 @@ static void build_row(const struct row *row, struct frame *inner, struct frame *
 	frame_build(&spec, inner);
 	told_build(&told, inner, arrived);
 	for (size_t i = 0; i < 2 && row->lies[i].in; i++)
-		frame_put(arrived->bytes + (row->lies[i].in == OUTER ? FRAME_ETH : arrived->l4) +
+		frame_put(arrived->bytes +
+				  (row->lies[i].in == TOLD_OUTER ? FRAME_ETH : arrived->l4) +
 				  row->lies[i].at,
 			  row->lies[i].size, row->lies[i].value);
 }
@@ -78,7 +87,7 @@ static void put_destination(const struct frame_spec *spec, struct frame *frame)
 	memcpy(ip, want.bytes + FRAME_ETH, 20U + spec->ip_options);
 }
 
-static void build_want(const struct row *row, const struct frame *inner, struct frame *want)
+static void build_want(const struct told_row *row, const struct frame *inner, struct frame *want)
 {
 	struct frame_spec spec = row->spec;
 
@@ -105,26 +114,27 @@ static void test_rows(void **state)
 	static struct outcome outcome;
 
 	(void)state;
-	for (size_t i = 0; i < ROWS; i++) {
-		build_row(&rows[i], &inner, &arrived);
-		run_both(rows[i].name, arrived.bytes, arrived.length, &outcome);
-		if (outcome.verdict != (int)rows[i].verdict) {
+	for (size_t i = 0; i < told_row_count; i++) {
+		build_row(&told_rows[i], &inner, &arrived);
+		run_both(told_rows[i].name, arrived.bytes, arrived.length, &outcome);
+		if (outcome.verdict != (int)told_rows[i].verdict) {
 			frame_say(arrived.bytes, arrived.length);
-			fail_msg("%s: %s, should be %s", rows[i].name, names[outcome.verdict],
-				 names[rows[i].verdict]);
+			fail_msg("%s: %s, should be %s", told_rows[i].name, names[outcome.verdict],
+				 names[told_rows[i].verdict]);
 		}
-		if (rows[i].verdict != AGENT_DECAPSULATED && rows[i].verdict != AGENT_RESTORED)
+		if (told_rows[i].verdict != AGENT_DECAPSULATED &&
+		    told_rows[i].verdict != AGENT_RESTORED)
 			continue;
-		build_want(&rows[i], &inner, &want);
+		build_want(&told_rows[i], &inner, &want);
 		if (outcome.length == want.length &&
 		    memcmp(outcome.bytes, want.bytes, want.length) == 0) {
-			if (!rows[i].untouched && !rows[i].spec.frag)
+			if (!told_rows[i].untouched && !told_rows[i].spec.frag)
 				assert_true(told_is_right(&want));
 			continue;
 		}
 		frame_say(outcome.bytes, outcome.length);
 		frame_say(want.bytes, want.length);
-		fail_msg("%s: the first came, the second should", rows[i].name);
+		fail_msg("%s: the first came, the second should", told_rows[i].name);
 	}
 }
 
@@ -135,10 +145,11 @@ static void test_every_length(void **state)
 	static struct outcome outcome;
 
 	(void)state;
-	for (size_t i = 0; i < ROWS; i++) {
-		build_row(&rows[i], &inner, &arrived);
-		for (size_t length = 0; length < arrived.length - rows[i].spec.padding; length++) {
-			run_both(rows[i].name, arrived.bytes, length, &outcome);
+	for (size_t i = 0; i < told_row_count; i++) {
+		build_row(&told_rows[i], &inner, &arrived);
+		for (size_t length = 0; length < arrived.length - told_rows[i].spec.padding;
+		     length++) {
+			run_both(told_rows[i].name, arrived.bytes, length, &outcome);
 			assert_int_not_equal(outcome.verdict, AGENT_DECAPSULATED);
 			assert_int_not_equal(outcome.verdict, AGENT_RESTORED);
 		}
@@ -153,7 +164,7 @@ static void test_damage(void **state)
 
 	(void)state;
 	for (int i = 0; i < FRAMES_DAMAGED; i++) {
-		build_row(&rows[frame_random() % ROWS], &inner, &arrived);
+		build_row(&told_rows[frame_random() % told_row_count], &inner, &arrived);
 		for (uint64_t left = 1 + frame_random() % 4; left; left--)
 			arrived.bytes[frame_random() % 150 % arrived.length] ^=
 				(uint8_t)(1U << frame_random() % 8);
@@ -168,8 +179,8 @@ static void test_wrong_checksums_stay_wrong(void **state)
 	static struct outcome outcome;
 
 	(void)state;
-	for (size_t i = 0; i < ROWS; i++) {
-		struct row row = rows[i];
+	for (size_t i = 0; i < told_row_count; i++) {
+		struct told_row row = told_rows[i];
 
 		if (row.untouched || row.lies[0].in || row.spec.quote || row.spec.frag ||
 		    row.spec.patches[0].size || row.spec.proto == 132 ||
@@ -193,9 +204,9 @@ static void test_checksum_that_comes_out_as_zero(void **state)
 {
 	static struct frame inner, arrived, want;
 	static struct outcome outcome;
-	struct row row = {.told = {.mode = TOLD_GENEVE, .from = TUNNEL_LB4, .to = BACKEND4},
-			  .spec = {IN4, UDP},
-			  .server = SERVER};
+	struct told_row row = {.told = {.mode = TOLD_GENEVE, .from = TUNNEL_LB4, .to = BACKEND4},
+			       .spec = {IN4, UDP},
+			       .server = SERVER};
 	int found = 0;
 
 	(void)state;
@@ -224,16 +235,16 @@ static void test_ipopt_off(void **state)
 		skip();
 	off = agents_new(false);
 	assert_non_null(off);
-	for (size_t i = 0; i < ROWS; i++) {
-		enum agent_verdict want = rows[i].verdict;
+	for (size_t i = 0; i < told_row_count; i++) {
+		enum agent_verdict want = told_rows[i].verdict;
 		struct abi_count before, after;
 		uint32_t action;
 
-		if (rows[i].told.mode != TOLD_IPOPT || rows[i].lies[0].in)
+		if (told_rows[i].told.mode != TOLD_IPOPT || told_rows[i].lies[0].in)
 			continue;
 		if (want != AGENT_NOT_VIP)
 			want = AGENT_OPTION_OFF;
-		build_row(&rows[i], &inner, &arrived);
+		build_row(&told_rows[i], &inner, &arrived);
 		frame = arrived;
 		before = agent_dp_verdict_count(off, want);
 		assert_int_equal(agent_dp_run(off, AGENT_DP_DECAP, frame.bytes, &frame.length,
@@ -382,9 +393,9 @@ static void test_learned(void **state)
 {
 	static struct frame inner, arrived, frame, want;
 	static struct outcome outcome;
-	struct row row = {.told = {.mode = TOLD_GENEVE, .from = TUNNEL_LB4, .to = BACKEND4},
-			  .spec = {IN4, .dport = 7000},
-			  .server = 7007};
+	struct told_row row = {.told = {.mode = TOLD_GENEVE, .from = TUNNEL_LB4, .to = BACKEND4},
+			       .spec = {IN4, .dport = 7000},
+			       .server = 7007};
 	struct frame_spec answer = {FROM4(7007)};
 	struct leaving leaving;
 
@@ -408,8 +419,8 @@ static void test_full_table(void **state)
 {
 	static struct frame inner, arrived;
 	static struct outcome outcome;
-	struct row row = {.told = {.mode = TOLD_GENEVE, .from = TUNNEL_LB4, .to = BACKEND4},
-			  .spec = {IN4}};
+	struct told_row row = {.told = {.mode = TOLD_GENEVE, .from = TUNNEL_LB4, .to = BACKEND4},
+			       .spec = {IN4}};
 	size_t known = agents_ports_known();
 
 	(void)state;

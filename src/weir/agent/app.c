@@ -145,7 +145,7 @@ static int start(struct agent_app *app, struct err *err)
 	if (!error)
 		error = attach_all(app, err);
 	if (!error)
-		error = agent_host_apply_addresses(&app->state, err);
+		error = agent_host_apply_vips(&app->state, err);
 	if (error)
 		return error;
 	agent_host_release_others(app->conf, &app->state);

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The rows of ports_test.c, which alone includes this. */
-#pragma once
-
+/* The rows of told.h. Their order counts where ports are learned. */
 #include <netinet/in.h>
-#include <stdbool.h>
 
 #include "agents.h"
 #include "told.h"
@@ -13,26 +10,10 @@
 #define BACKEND6 "2001:db8:1::11"
 #define CLIENT4  "203.0.113.5"
 #define CLIENT6  "2001:db8:c::5"
+#define ROUTER4  "203.0.113.1"
+#define ROUTER6  "2001:db8:c::1"
 
 enum { SERVER = 8080 };
-
-struct lie {
-	enum { OUTER = 1, INNER } in; /* from the outer IP header, or from the inner one */
-	uint16_t at, size;
-	uint32_t value;
-};
-
-/* A zero in `told` is what an honest balancer writes for the packet. */
-struct row {
-	const char *name;
-	struct told told;
-	struct frame_spec spec; /* as the client sent it */
-	uint16_t server;        /* the port that it must come to; 0: as it is */
-	enum agent_verdict verdict;
-	bool untouched; /* there is no transport header in it */
-	uint8_t tos_result;
-	struct lie lies[2];
-};
 
 /* By both families: to a VIP, with no payload, to one by its prefix, to another address. */
 #define IN4  .src = CLIENT4, .dst = TUNNEL_VIP4, .payload = 100
@@ -52,8 +33,8 @@ struct row {
 #define BACKENDX6   BACKEND6
 #define TUNNEL_LBX4 "100.64.2.1"
 #define TUNNEL_LBX6 "2001:db8:e::77"
-#define ERROR4      .src = "203.0.113.1", .dst = TUNNEL_VIP4, .proto = IPPROTO_ICMP, .icmp_type = 3
-#define ERROR6      .src = "2001:db8:c::1", .dst = TUNNEL_VIP6, .proto = IPPROTO_ICMPV6, .icmp_type = 2
+#define ERROR4      .src = ROUTER4, .dst = TUNNEL_VIP4, .proto = IPPROTO_ICMP, .icmp_type = 3
+#define ERROR6      .src = ROUTER6, .dst = TUNNEL_VIP6, .proto = IPPROTO_ICMPV6, .icmp_type = 2
 #define UDP         .proto = IPPROTO_UDP
 #define NO_SUM      .patches = {{FRAME_AT_L4, 6, 2, 0}}
 #define TO_8080     .server = SERVER
@@ -115,7 +96,7 @@ static const struct frame_spec quote_away = {
 		.verdict = AGENT_##row_verdict, __VA_ARGS__                                     \
 	}
 
-static const struct row rows[] = {
+const struct told_row told_rows[] = {
 	GENEVE("geneve, 4 over 4", 4, 4, DECAPSULATED, ()),
 	GENEVE("geneve, 6 over 4", 4, 6, DECAPSULATED, ()),
 	GENEVE("geneve, 4 over 6", 6, 4, DECAPSULATED, ()),
@@ -183,36 +164,39 @@ static const struct row rows[] = {
 	       .told.vip = TUNNEL_VIP6),
 	GENEVE("geneve that tells of another port", 4, 4, BAD_OPTION, (), TO_8080,
 	       .told.vip_port = 81),
-	GENEVE("geneve of version 1", 4, 4, NOT_TUNNEL, (), .lies = {{OUTER, 28, 1, 0x43}}),
-	GENEVE("geneve, OAM", 4, 4, NOT_TUNNEL, (), .lies = {{OUTER, 29, 1, 0x80}}),
-	GENEVE("geneve, something critical", 4, 4, NOT_TUNNEL, (), .lies = {{OUTER, 29, 1, 0x40}}),
+	GENEVE("geneve of version 1", 4, 4, NOT_TUNNEL, (), .lies = {{TOLD_OUTER, 28, 1, 0x43}}),
+	GENEVE("geneve, OAM", 4, 4, NOT_TUNNEL, (), .lies = {{TOLD_OUTER, 29, 1, 0x80}}),
+	GENEVE("geneve, something critical", 4, 4, NOT_TUNNEL, (),
+	       .lies = {{TOLD_OUTER, 29, 1, 0x40}}),
 	GENEVE("geneve, reserved bits", 4, 4, DECAPSULATED, (), TO_8080,
-	       .lies = {{OUTER, 29, 1, 0x3f}, {OUTER, 35, 1, 0xff}}),
-	GENEVE("geneve of a frame", 4, 4, NOT_TUNNEL, (), .lies = {{OUTER, 30, 2, 0x6558}}),
-	GENEVE("geneve of network 1", 4, 4, NOT_TUNNEL, (), .lies = {{OUTER, 34, 1, 1}}),
-	GENEVE("geneve of network 65536", 4, 4, NOT_TUNNEL, (), .lies = {{OUTER, 32, 1, 1}}),
-	GENEVE("geneve with a checksum", 4, 4, NOT_TUNNEL, (), .lies = {{OUTER, 26, 2, 0x1234}}),
-	GENEVE("geneve, IPv6 that is IPv4", 4, 4, MALFORMED, (), .lies = {{OUTER, 30, 2, 0x86dd}}),
+	       .lies = {{TOLD_OUTER, 29, 1, 0x3f}, {TOLD_OUTER, 35, 1, 0xff}}),
+	GENEVE("geneve of a frame", 4, 4, NOT_TUNNEL, (), .lies = {{TOLD_OUTER, 30, 2, 0x6558}}),
+	GENEVE("geneve of network 1", 4, 4, NOT_TUNNEL, (), .lies = {{TOLD_OUTER, 34, 1, 1}}),
+	GENEVE("geneve of network 65536", 4, 4, NOT_TUNNEL, (), .lies = {{TOLD_OUTER, 32, 1, 1}}),
+	GENEVE("geneve with a checksum", 4, 4, NOT_TUNNEL, (),
+	       .lies = {{TOLD_OUTER, 26, 2, 0x1234}}),
+	GENEVE("geneve, IPv6 that is IPv4", 4, 4, MALFORMED, (),
+	       .lies = {{TOLD_OUTER, 30, 2, 0x86dd}}),
 	GENEVE("geneve, options up to the datagram's end", 4, 4, NOT_TUNNEL, (),
-	       .lies = {{OUTER, 28, 1, 0x3f}}),
+	       .lies = {{TOLD_OUTER, 28, 1, 0x3f}}),
 	GENEVE("geneve, fewer words than the option has", 4, 4, NOT_TUNNEL, (),
-	       .lies = {{OUTER, 28, 1, 2}}),
+	       .lies = {{TOLD_OUTER, 28, 1, 2}}),
 	GENEVE("geneve, an option longer than the header says", 4, 4, NOT_TUNNEL, (),
-	       .lies = {{OUTER, 39, 1, 31}}),
+	       .lies = {{TOLD_OUTER, 39, 1, 31}}),
 	GENEVE("geneve, the datagram ends in its header", 4, 4, NOT_TUNNEL, (),
-	       .lies = {{OUTER, 24, 2, 15}}),
+	       .lies = {{TOLD_OUTER, 24, 2, 15}}),
 	GENEVE("geneve, the datagram ends in the option", 4, 4, NOT_TUNNEL, (),
-	       .lies = {{OUTER, 24, 2, 20}}),
+	       .lies = {{TOLD_OUTER, 24, 2, 20}}),
 	GENEVE("geneve, the datagram ends after the option", 4, 4, MALFORMED, (),
-	       .lies = {{OUTER, 24, 2, 28}}),
+	       .lies = {{TOLD_OUTER, 24, 2, 28}}),
 	GENEVE("geneve, the inner packet is longer", 4, 4, TRUNCATED, (), TO_8080,
-	       .lies = {{INNER, 2, 2, 141}}),
+	       .lies = {{TOLD_INNER, 2, 2, 141}}),
 	GENEVE("geneve, the inner packet ends before its ports", 4, 4, TRUNCATED, (), TO_8080,
-	       .lies = {{INNER, 2, 2, 23}}),
+	       .lies = {{TOLD_INNER, 2, 2, 23}}),
 	GENEVE("geneve, and before its checksum", 4, 4, TRUNCATED, (), TO_8080,
-	       .lies = {{INNER, 2, 2, 37}}),
+	       .lies = {{TOLD_INNER, 2, 2, 37}}),
 	GENEVE("geneve, a datagram before its checksum", 4, 4, TRUNCATED, (UDP), TO_8080,
-	       .lies = {{INNER, 2, 2, 27}}),
+	       .lies = {{TOLD_INNER, 2, 2, 27}}),
 
 	ERROR_ROW("geneve, an error about TCP", GENEVE, 4, 4, quote_tcp4, DECAPSULATED, FILE),
 	ERROR_ROW("geneve, an error about UDP", GENEVE, 4, 4, quote_udp4, DECAPSULATED, TO_8080),
@@ -234,19 +218,22 @@ static const struct row rows[] = {
 	       .told.outer_tos = 0x03, .tos_result = 0x03),
 	TUNNEL("gue 0, a stranger's", GUE0, X4, 4, BAD_SOURCE, ()),
 	TUNNEL("gue 0, a control message", GUE0, 4, 4, NOT_TUNNEL, (),
-	       .lies = {{OUTER, 28, 1, 0x20}}),
-	TUNNEL("gue 0, flags", GUE0, 4, 4, NOT_TUNNEL, (), .lies = {{OUTER, 30, 2, 0x0001}}),
-	TUNNEL("gue 0, more flags", GUE0, 4, 4, NOT_TUNNEL, (), .lies = {{OUTER, 30, 2, 0x8000}}),
-	TUNNEL("gue 0, another protocol", GUE0, 4, 4, NOT_TUNNEL, (), .lies = {{OUTER, 29, 1, 6}}),
-	TUNNEL("gue 0, IPv6 that is IPv4", GUE0, 4, 4, MALFORMED, (), .lies = {{OUTER, 29, 1, 41}}),
+	       .lies = {{TOLD_OUTER, 28, 1, 0x20}}),
+	TUNNEL("gue 0, flags", GUE0, 4, 4, NOT_TUNNEL, (), .lies = {{TOLD_OUTER, 30, 2, 0x0001}}),
+	TUNNEL("gue 0, more flags", GUE0, 4, 4, NOT_TUNNEL, (),
+	       .lies = {{TOLD_OUTER, 30, 2, 0x8000}}),
+	TUNNEL("gue 0, another protocol", GUE0, 4, 4, NOT_TUNNEL, (),
+	       .lies = {{TOLD_OUTER, 29, 1, 6}}),
+	TUNNEL("gue 0, IPv6 that is IPv4", GUE0, 4, 4, MALFORMED, (),
+	       .lies = {{TOLD_OUTER, 29, 1, 41}}),
 	TUNNEL("gue 0, the datagram ends in its header", GUE0, 4, 4, NOT_TUNNEL, (),
-	       .lies = {{OUTER, 24, 2, 11}}),
+	       .lies = {{TOLD_OUTER, 24, 2, 11}}),
 	TUNNEL("gue 0, the datagram ends in private data", GUE0, 4, 4, NOT_TUNNEL, (),
-	       .told.words = 2, .lies = {{OUTER, 24, 2, 19}}),
+	       .told.words = 2, .lies = {{TOLD_OUTER, 24, 2, 19}}),
 	TUNNEL("gue 0, the datagram ends after them", GUE0, 4, 4, MALFORMED, (), .told.words = 2,
-	       .lies = {{OUTER, 24, 2, 20}}),
+	       .lies = {{TOLD_OUTER, 24, 2, 20}}),
 	TUNNEL("gue 0, with a checksum", GUE0, 4, 4, NOT_TUNNEL, (),
-	       .lies = {{OUTER, 26, 2, 0x1234}}),
+	       .lies = {{TOLD_OUTER, 26, 2, 0x1234}}),
 
 	IPOPT("ipopt", 4, RESTORED, ()),
 	IPOPT("ipopt, 6", 6, RESTORED, ()),
@@ -284,18 +271,20 @@ static const struct row rows[] = {
 	IPOPT("ipopt, a VIP by its prefix, 6", P6, RESTORED, ()),
 	IPOPT("ipopt for another address", A4, NOT_VIP, ()),
 	IPOPT("ipopt for another address, 6", A6, NOT_VIP, ()),
-	IPOPT("ipopt, another option", 4, NOT_TUNNEL, (), .lies = {{OUTER, 20, 1, 0x99}}),
-	IPOPT("ipopt, another length", 4, NOT_TUNNEL, (), .lies = {{OUTER, 21, 1, 7}}),
+	IPOPT("ipopt, another option", 4, NOT_TUNNEL, (), .lies = {{TOLD_OUTER, 20, 1, 0x99}}),
+	IPOPT("ipopt, another length", 4, NOT_TUNNEL, (), .lies = {{TOLD_OUTER, 21, 1, 7}}),
 	IPOPT("ipopt, not before the header's end", 4, NOT_TUNNEL, (),
-	      .lies = {{OUTER, 0, 1, 0x46}}),
-	IPOPT("ipopt, another option, 6", 6, NOT_TUNNEL, (), .lies = {{OUTER, 42, 1, 0x3b}}),
-	IPOPT("ipopt, other data, 6", 6, NOT_TUNNEL, (), .lies = {{OUTER, 43, 1, 17}}),
-	IPOPT("ipopt, another header length, 6", 6, NOT_TUNNEL, (), .lies = {{OUTER, 41, 1, 1}}),
-	IPOPT("ipopt, the packet ends in it, 6", 6, NOT_TUNNEL, (), .lies = {{OUTER, 4, 2, 23}}),
+	      .lies = {{TOLD_OUTER, 0, 1, 0x46}}),
+	IPOPT("ipopt, another option, 6", 6, NOT_TUNNEL, (), .lies = {{TOLD_OUTER, 42, 1, 0x3b}}),
+	IPOPT("ipopt, other data, 6", 6, NOT_TUNNEL, (), .lies = {{TOLD_OUTER, 43, 1, 17}}),
+	IPOPT("ipopt, another header length, 6", 6, NOT_TUNNEL, (),
+	      .lies = {{TOLD_OUTER, 41, 1, 1}}),
+	IPOPT("ipopt, the packet ends in it, 6", 6, NOT_TUNNEL, (),
+	      .lies = {{TOLD_OUTER, 4, 2, 23}}),
 	IPOPT("ipopt, the packet ends before its checksum", 4, TRUNCATED, (),
-	      .lies = {{OUTER, 2, 2, 45}}),
+	      .lies = {{TOLD_OUTER, 2, 2, 45}}),
 	IPOPT("ipopt, the packet ends before its checksum, 6", 6, TRUNCATED, (UDP),
-	      .lies = {{OUTER, 4, 2, 31}}),
+	      .lies = {{TOLD_OUTER, 4, 2, 31}}),
 	ERROR_ROW("ipopt, an error about TCP", IPOPT, 4, 4, quote_tcp4, RESTORED, FILE),
 	ERROR_ROW("ipopt, an error about UDP", IPOPT, 4, 4, quote_udp4, RESTORED, FILE),
 	ERROR_ROW("ipopt, an error about TCP, 6", IPOPT, 6, 6, quote_tcp6, RESTORED, FILE),
@@ -306,4 +295,5 @@ static const struct row rows[] = {
 		  .untouched = true),
 };
 
-enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
+
+const size_t told_row_count = sizeof(told_rows) / sizeof(told_rows[0]);
