@@ -295,5 +295,4 @@ const struct told_row told_rows[] = {
 		  .untouched = true),
 };
 
-
 const size_t told_row_count = sizeof(told_rows) / sizeof(told_rows[0]);
