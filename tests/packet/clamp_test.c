@@ -240,7 +240,7 @@ static void test_limits(void **state)
 	assert_int_equal(prefix_parse("2001:db8::/32", &list[1]), 0);
 	assert_int_equal(agent_dp_overhead(list, 1, true), 48);
 	assert_int_equal(agent_dp_overhead(list, 1, false), 60);
-	assert_int_equal(agent_dp_overhead(list, 2, true), 68);
+	assert_int_equal(agent_dp_overhead(list, 2, true), 72);
 	assert_int_equal(agent_dp_overhead(list, 2, false), 80);
 }
 
