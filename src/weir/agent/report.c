@@ -40,6 +40,7 @@ json_t *agent_app_report(void *arg)
 		"vips", show_vips(conf->vips, conf->vip_count), "balancers",
 		show_prefixes(conf->balancers, conf->balancer_count), "path_mtu",
 		(int)app->path_mtu, "mss", "ipv4", app->limits.mss4, "ipv6", app->limits.mss6,
-		"ipopt", conf->ipopt, "ports", show_ports(conf->ports, conf->port_count), "answers_from_vip_port",
-		show_count(agent_dp_port_count(app->dp)), "verdicts", verdicts, "syn_acks", clamps);
+		"ipopt", conf->ipopt, "ports", show_ports(conf->ports, conf->port_count),
+		"answers_from_vip_port", show_count(agent_dp_port_count(app->dp)), "verdicts",
+		verdicts, "syn_acks", clamps);
 }
