@@ -11,22 +11,29 @@
 #include "pkt/addr.h"
 
 enum {
-	AGENT_VIPS = 4096,
-	AGENT_BALANCERS = 4096, /* prefixes */
+	AGENT_VIPS = 4096, /* prefixes, as the balancers */
+	AGENT_BALANCERS = 4096,
+	AGENT_PORTS = 8192,       /* of the file and learned, together */
+	AGENT_PORTS_GIVEN = 2048, /* of the file; each takes two places */
 };
 
 /* X(NAME, action, help). What is passed is left to the host as it came, but for DECAPSULATED. */
-#define AGENT_VERDICTS(X)                                                               \
-	X(DECAPSULATED, PASS, "taken out of its tunnel and given to the host")          \
-	X(NOT_IP, PASS, "neither IPv4 nor IPv6, or with a VLAN tag")                    \
-	X(NOT_TUNNEL, PASS, "no tunnel that the agent knows")                           \
-	X(NOT_VIP, PASS, "a tunnel for something else than the VIPs")                   \
-	X(FRAGMENT, PASS, "a fragment of a tunnel's packet")                            \
-	X(MALFORMED, PASS, "an IP header that is cut short or contradicts itself")      \
-	X(BAD_SOURCE, DROP, "a tunnel for a VIP that comes from none of the balancers") \
-	X(TRUNCATED, DROP, "from a balancer, but its inner lengths cannot be")          \
-	X(NOT_ECT, DROP, "marked congested under way, its flow cannot be told")         \
-	X(SILENCED, DROP, "someone asks whose a VIP is: not for the agent to answer")   \
+#define AGENT_VERDICTS(X)                                                                          \
+	X(DECAPSULATED, PASS, "taken out of its tunnel and given to the host")                     \
+	X(RESTORED, PASS, "its destination put back, which an option held, and given to the host") \
+	X(NOT_IP, PASS, "neither IPv4 nor IPv6, or with a VLAN tag")                               \
+	X(NOT_TUNNEL, PASS, "no tunnel that the agent knows")                                      \
+	X(NOT_VIP, PASS, "a tunnel for something else than the VIPs")                              \
+	X(FRAGMENT, PASS, "a fragment of a tunnel's packet")                                       \
+	X(MALFORMED, PASS, "an IP header that is cut short or contradicts itself")                 \
+	X(BAD_SOURCE, DROP, "a tunnel for a VIP that comes from none of the balancers")            \
+	X(TRUNCATED, DROP, "from a balancer, but its inner lengths cannot be")                     \
+	X(NOT_ECT, DROP, "marked congested under way, its flow cannot be told")                    \
+	X(SILENCED, DROP, "someone asks whose a VIP is: not for the agent to answer")              \
+	X(OPTION_OFF, PASS, "a VIP stands in an option of it; the file does not say `ipopt`")      \
+	X(BAD_OPTION, DROP, "for a VIP, but what the option beside it says is not so")             \
+	X(BAD_PORT, DROP, "for a port that the agent's file contradicts or does not name")         \
+	X(PORTS_FULL, DROP, "for a port that is new, and there is no place to learn it")           \
 	X(NO_ROOM, ABORTED, "the driver refused to take the tunnel's header off")
 
 enum agent_verdict {
@@ -50,7 +57,8 @@ enum agent_clamp {
 		AGENT_CLAMP_COUNT,
 };
 
-/* The key of the balancers' table: an LPM trie over 128 bits, IPv4 below ::ffff:0:0/96. */
+/* The key of the VIPs' and of the balancers' table: a trie over 128 bits, IPv4 below
+ * ::ffff:0:0/96. */
 struct agent_prefix {
 	__u32 length; /* 0-128 */
 	struct pkt_addr addr;
@@ -64,3 +72,25 @@ struct agent_limits {
 	__u32 pad;
 };
 _Static_assert(sizeof(struct agent_limits) == 8, "agent_limits is one word");
+
+/*
+ * Ports that the forward mode changes, in both directions: what a VIP's server sends from the port
+ * that it listens at leaves from the VIP's (OUT), and where the file names the two, what comes for
+ * the VIP's port goes to the server's (IN).
+ */
+enum agent_way { AGENT_WAY_OUT, AGENT_WAY_IN };
+
+struct agent_port {
+	struct pkt_addr vip;
+	__be16 port;
+	__u8 proto;
+	__u8 way; /* enum agent_way */
+	__u32 pad;
+};
+_Static_assert(sizeof(struct agent_port) == 24, "agent_port has no holes");
+
+struct agent_other_port {
+	__be16 port;
+	__u8 given; /* by the file: no packet changes it */
+	__u8 pad;
+};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The agent's two programs: what comes in (XDP, decap.h) and the SYN-ACKs that leave (tc egress,
- * clamp.h). The maps, and what those ask of their world. Nothing is decided here.
+ * The agent's two programs: what comes in (XDP, decap.h) and what the VIPs' servers send (tc
+ * egress: clamp.h, leaving.h). The maps, and what those ask of their world. Nothing is decided
+ * here.
  */
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
@@ -14,22 +15,30 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* Set before load; another configuration is another program. */
 const volatile struct agent_limits mss_limits = {};
+const volatile __u8 takes_ipopt = 0;
+
+/* Whether there is any port to change: what leaves is not looked at before. Never goes back. */
+__u32 ports_known SEC(".data.ports");
 
 /* Of both tables the value is the IP version of the key. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, AGENT_VIPS);
-	__type(key, struct pkt_addr);
-	__type(value, __u8);
-} agent_vips SEC(".maps");
+#define PREFIXES(name, entries)                       \
+	struct {                                      \
+		__uint(type, BPF_MAP_TYPE_LPM_TRIE);  \
+		__uint(map_flags, BPF_F_NO_PREALLOC); \
+		__uint(max_entries, entries);         \
+		__type(key, struct agent_prefix);     \
+		__type(value, __u8);                  \
+	} name SEC(".maps")
+
+PREFIXES(agent_vips, AGENT_VIPS);
+PREFIXES(balancers, AGENT_BALANCERS);
 
 struct {
-	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, AGENT_BALANCERS);
-	__type(key, struct agent_prefix);
-	__type(value, __u8);
-} balancers SEC(".maps");
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, AGENT_PORTS);
+	__type(key, struct agent_port);
+	__type(value, struct agent_other_port);
+} other_ports SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -45,19 +54,34 @@ struct {
 	__type(value, struct abi_count);
 } clamp_counts SEC(".maps");
 
-static __always_inline int env_vip(const struct pkt_addr *addr)
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct abi_count);
+} port_counts SEC(".maps");
+
+static __always_inline int version_of(void *map, const struct pkt_addr *addr)
 {
-	__u8 *version = bpf_map_lookup_elem(&agent_vips, addr);
+	struct agent_prefix key = {.length = 128, .addr = *addr};
+	__u8 *version = bpf_map_lookup_elem(map, &key);
 
 	return version ? *version : 0;
 }
 
-static __always_inline int env_balancer(const struct pkt_addr *addr)
-{
-	struct agent_prefix key = {.length = 128, .addr = *addr};
-	__u8 *version = bpf_map_lookup_elem(&balancers, &key);
+#define env_vip(addr)      version_of(&agent_vips, addr)
+#define env_balancer(addr) version_of(&balancers, addr)
+#define env_ipopt()        takes_ipopt
+#define env_port(key)      ((struct agent_other_port *)bpf_map_lookup_elem(&other_ports, key))
 
-	return version ? *version : 0;
+static __always_inline int env_learn_port(const struct agent_port *key, __be16 port)
+{
+	struct agent_other_port value = {.port = port};
+
+	if (bpf_map_update_elem(&other_ports, key, &value, BPF_ANY))
+		return -1;
+	ports_known = 1;
+	return 0;
 }
 
 /* A core's own record, and neither program interrupts itself on a core: plain additions do. */
@@ -76,6 +100,7 @@ static __always_inline void env_count(const struct pkt *pkt, __u32 verdict);
 
 #include "decap/clamp.h"
 #include "decap/decap.h"
+#include "decap/leaving.h"
 
 static __always_inline void env_count(const struct pkt *pkt, __u32 verdict)
 {
@@ -125,9 +150,7 @@ static __always_inline void write_mss(struct __sk_buff *skb, const struct clamp 
 			    l4_mss_csum(clamp->mss.limit, at), sizeof(mss));
 }
 
-/* Always TC_ACT_UNSPEC: filters after this one, of others, have their say too. */
-SEC("tc")
-int weir_clamp(struct __sk_buff *skb)
+static __always_inline void clamp_syn_ack(struct __sk_buff *skb)
 {
 	struct pkt_cursor cursor = {(void *)(long)skb->data, (void *)(long)skb->data_end};
 	struct agent_limits limits = {.mss4 = mss_limits.mss4, .mss6 = mss_limits.mss6};
@@ -135,10 +158,43 @@ int weir_clamp(struct __sk_buff *skb)
 	int found;
 
 	if (!clamp_wanted(cursor, &limits, &clamp))
-		return TC_ACT_UNSPEC;
+		return;
 	found = read_options(skb, &clamp) ? clamp_walk(&clamp) : AGENT_CLAMP_UNREADABLE;
 	if (found == AGENT_CLAMP_CLAMPED)
 		write_mss(skb, &clamp);
 	count(&clamp_counts, (__u32)found, skb->len);
+}
+
+/* From the VIP's port, as the client knows it. */
+static __always_inline void answer_port(struct __sk_buff *skb)
+{
+	struct pkt_cursor cursor = {(void *)(long)skb->data, (void *)(long)skb->data_end};
+	struct leaving leaving = {};
+	struct agent_other_port *known;
+	__u64 flags = sizeof(__be16);
+	__be16 port;
+
+	if (!leaving_read(cursor, &leaving))
+		return;
+	known = env_port(&leaving.key);
+	if (!known || known->port == leaving.key.port)
+		return;
+	port = known->port;
+	/* A UDP datagram without a checksum has none afterwards. */
+	if (leaving.key.proto == IPPROTO_UDP)
+		flags |= BPF_F_MARK_MANGLED_0;
+	if (bpf_skb_store_bytes(skb, leaving.port_at, &port, sizeof(port), 0))
+		return;
+	bpf_l4_csum_replace(skb, leaving.checksum_at, leaving.key.port, port, flags);
+	count(&port_counts, 0, skb->len);
+}
+
+/* Always TC_ACT_UNSPEC: filters after this one, of others, have their say too. */
+SEC("tc")
+int weir_clamp(struct __sk_buff *skb)
+{
+	clamp_syn_ack(skb);
+	if (ports_known)
+		answer_port(skb);
 	return TC_ACT_UNSPEC;
 }

@@ -33,6 +33,7 @@
 #include "dp/find.h"
 #include "dp/fragment.h"
 #include "dp/reply.h"
+#include "dp/unwrap.h"
 #include "dp/verdict.h"
 #include "dp/wrap.h"
 #include "l4/quote.h"
@@ -243,6 +244,14 @@ PKT_INLINE int forward_send(struct pkt_ctx *ctx, struct pkt *pkt, int verdict)
 	return verdict == VERDICT_EMPTY ? reply_empty(ctx, pkt) : verdict;
 }
 
+/* Not for a VIP at first sight: there may be another balancer's tunnel around one that is. */
+PKT_INLINE int forward_unwrap(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	int verdict = tunnel_may_be(pkt) ? unwrap(ctx, pkt) : VERDICT_NOT_VIP;
+
+	return verdict == PKT_ON ? forward_classify(ctx, pkt) : verdict;
+}
+
 /*
  * What is not simply a packet for a service. One step after the other here, not one within the
  * other: calls go eight deep at most, and their stacks together are half a kilobyte.
@@ -253,6 +262,8 @@ PKT_INLINE int forward_rare(struct pkt_ctx *ctx, struct pkt *pkt, int verdict)
 
 	if (verdict == VERDICT_NOT_IP)
 		verdict = forward_untag(ctx, pkt);
+	if (env_has(ABI_HAS_DECAP) && verdict == VERDICT_NOT_VIP)
+		verdict = forward_unwrap(ctx, pkt);
 	if (verdict == PKT_ON)
 		verdict = choose_backend(ctx, pkt);
 	else if (verdict == PKT_PIECE)

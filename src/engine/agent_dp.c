@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "engine/agent_dp.h"
 
+#include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -36,13 +37,13 @@ struct agent_dp {
 
 /* --- sizes --- */
 
-uint32_t agent_dp_overhead(const struct prefix *balancers, size_t count)
+uint32_t agent_dp_overhead(const struct prefix *balancers, size_t count, bool inner4)
 {
-	for (size_t i = 0; i < count; i++) {
-		if (!addr_is4(&balancers[i].addr))
-			return tunnel_mode_overhead_max(0, 0);
-	}
-	return tunnel_mode_overhead_max(1, 0);
+	bool outer4 = true;
+
+	for (size_t i = 0; i < count; i++)
+		outer4 = outer4 && addr_is4(&balancers[i].addr);
+	return tunnel_mode_overhead_max(outer4, inner4);
 }
 
 static uint16_t mss_of(uint32_t path_mtu, uint32_t headers)
@@ -52,52 +53,70 @@ static uint16_t mss_of(uint32_t path_mtu, uint32_t headers)
 	return mss < UINT16_MAX ? (uint16_t)mss : UINT16_MAX;
 }
 
-struct agent_limits agent_dp_limits(uint32_t path_mtu, uint32_t overhead)
+struct agent_limits agent_dp_limits(uint32_t path_mtu, uint32_t overhead4, uint32_t overhead6)
 {
+	uint32_t headers4 = overhead4 + sizeof(struct iphdr) + sizeof(struct tcphdr);
+	uint32_t headers6 = overhead6 + sizeof(struct ipv6hdr) + sizeof(struct tcphdr);
+
 	return (struct agent_limits){
-		.mss4 = mss_of(path_mtu, overhead + sizeof(struct iphdr) + sizeof(struct tcphdr)),
-		.mss6 = mss_of(path_mtu, overhead + sizeof(struct ipv6hdr) + sizeof(struct tcphdr)),
+		.mss4 = mss_of(path_mtu, headers4),
+		.mss6 = mss_of(path_mtu, headers6),
 	};
 }
 
 /* --- open --- */
 
-static int fill_vips(struct agent_dp *agent, const struct agent_dp_options *options,
-		     struct err *err)
+static int fill_prefixes(struct bpf_map *map, const struct prefix *list, size_t count,
+			 struct err *err)
 {
-	if (options->vip_count > AGENT_VIPS)
-		return err_set(err, -ENOSPC, "%zu VIPs, %d at most", options->vip_count,
-			       AGENT_VIPS);
-	for (size_t i = 0; i < options->vip_count; i++) {
-		uint8_t version = addr_is4(&options->vips[i].addr) ? 4 : 6;
-		struct pkt_addr key = dp_addr(&options->vips[i].addr);
-		int ret = bpf_map__update_elem(agent->skel->maps.agent_vips, &key, sizeof(key),
-					       &version, sizeof(version), BPF_ANY);
+	const char *name = bpf_map__name(map);
+
+	if (count > bpf_map__max_entries(map))
+		return err_set(err, -ENOSPC, "%s: %zu, %u at most", name, count,
+			       bpf_map__max_entries(map));
+	for (size_t i = 0; i < count; i++) {
+		uint8_t version = addr_is4(&list[i].addr) ? 4 : 6;
+		struct agent_prefix key = {
+			.length = list[i].length + (version == 4 ? 96U : 0),
+			.addr = dp_addr(&list[i].addr),
+		};
+		int ret = bpf_map__update_elem(map, &key, sizeof(key), &version, sizeof(version),
+					       BPF_ANY);
 
 		if (ret)
-			return err_set(err, ret, "cannot write a VIP: %s", strerror(-ret));
+			return err_set(err, ret, "%s: cannot write: %s", name, strerror(-ret));
 	}
 	return 0;
 }
 
-static int fill_balancers(struct agent_dp *agent, const struct agent_dp_options *options,
-			  struct err *err)
+static int fill_port(struct bpf_map *map, struct agent_port key, uint16_t other)
 {
-	if (options->balancer_count > AGENT_BALANCERS)
-		return err_set(err, -ENOSPC, "%zu balancers, %d at most", options->balancer_count,
-			       AGENT_BALANCERS);
-	for (size_t i = 0; i < options->balancer_count; i++) {
-		const struct prefix *prefix = &options->balancers[i];
-		uint8_t version = addr_is4(&prefix->addr) ? 4 : 6;
-		struct agent_prefix key = {
-			.length = prefix->length + (version == 4 ? 96U : 0),
-			.addr = dp_addr(&prefix->addr),
-		};
-		int ret = bpf_map__update_elem(agent->skel->maps.balancers, &key, sizeof(key),
-					       &version, sizeof(version), BPF_ANY);
+	struct agent_other_port value = {.port = htons(other), .given = 1};
 
+	return bpf_map__update_elem(map, &key, sizeof(key), &value, sizeof(value), BPF_ANY);
+}
+
+static int fill_ports(struct agent_dp *agent, const struct agent_dp_options *options,
+		      struct err *err)
+{
+	struct bpf_map *map = agent->skel->maps.other_ports;
+
+	if (options->port_count > AGENT_PORTS_GIVEN)
+		return err_set(err, -ENOSPC, "%zu ports, %d at most", options->port_count,
+			       AGENT_PORTS_GIVEN);
+	for (size_t i = 0; i < options->port_count; i++) {
+		const struct agent_dp_port *port = &options->ports[i];
+		struct agent_port key = {.vip = dp_addr(&port->vip), .proto = port->proto};
+		int ret;
+
+		key.port = htons(port->to);
+		ret = fill_port(map, key, port->port);
+		key.port = htons(port->port);
+		key.way = AGENT_WAY_IN;
+		if (!ret)
+			ret = fill_port(map, key, port->to);
 		if (ret)
-			return err_set(err, ret, "cannot write a balancer: %s", strerror(-ret));
+			return err_set(err, ret, "cannot write a port: %s", strerror(-ret));
 	}
 	return 0;
 }
@@ -116,12 +135,18 @@ int agent_dp_open(const struct agent_dp_options *options, struct agent_dp **ret,
 		error = links_init(&agent->links, options->pin_dir, err);
 	if (!error) {
 		agent->skel->rodata->mss_limits = options->limits;
+		agent->skel->rodata->takes_ipopt = options->ipopt;
+		agent->skel->data_ports->ports_known = options->port_count > 0;
 		error = pins_load(agent->skel->skeleton, err);
 	}
 	if (!error)
-		error = fill_vips(agent, options, err);
+		error = fill_prefixes(agent->skel->maps.agent_vips, options->vips,
+				      options->vip_count, err);
 	if (!error)
-		error = fill_balancers(agent, options, err);
+		error = fill_prefixes(agent->skel->maps.balancers, options->balancers,
+				      options->balancer_count, err);
+	if (!error)
+		error = fill_ports(agent, options, err);
 	if (!error) {
 		*ret = agent;
 		return 0;
@@ -286,6 +311,11 @@ struct abi_count agent_dp_verdict_count(const struct agent_dp *agent, enum agent
 struct abi_count agent_dp_clamp_count(const struct agent_dp *agent, enum agent_clamp clamp)
 {
 	return sum_count(agent, agent->skel->maps.clamp_counts, clamp);
+}
+
+struct abi_count agent_dp_port_count(const struct agent_dp *agent)
+{
+	return sum_count(agent, agent->skel->maps.port_counts, 0);
 }
 
 int agent_dp_run(struct agent_dp *agent, enum agent_dp_program program, uint8_t *frame,

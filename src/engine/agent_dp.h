@@ -27,12 +27,22 @@ struct agent_dp_options {
 	const struct prefix *balancers;
 	size_t balancer_count;
 	struct agent_limits limits;
+	bool ipopt; /* packets are taken in whose VIP stands in an option */
+	const struct agent_dp_port *ports;
+	size_t port_count;
 };
 
-/* Bytes that a tunnel from these balancers adds at most, by whichever mode they forward. */
-uint32_t agent_dp_overhead(const struct prefix *balancers, size_t count);
-/* The MSS of segments that fit `path_mtu` together with the overhead. */
-struct agent_limits agent_dp_limits(uint32_t path_mtu, uint32_t overhead);
+/* What clients send to `port` of the VIP, its server hears at `to`. Ports in host order. */
+struct agent_dp_port {
+	struct addr vip;
+	uint8_t proto; /* IPPROTO_TCP or IPPROTO_UDP */
+	uint16_t port, to;
+};
+
+/* Bytes that these balancers add at most to a packet of a family, by whichever mode. */
+uint32_t agent_dp_overhead(const struct prefix *balancers, size_t count, bool inner4);
+/* The MSS of segments that fit `path_mtu` together with the overhead of their family. */
+struct agent_limits agent_dp_limits(uint32_t path_mtu, uint32_t overhead4, uint32_t overhead6);
 
 int agent_dp_open(const struct agent_dp_options *options, struct agent_dp **ret, struct err *err);
 
@@ -54,6 +64,8 @@ void agent_dp_detach_clamp(const char *interface, bool remove_clsact);
 /* Sums over the cores. */
 struct abi_count agent_dp_verdict_count(const struct agent_dp *agent, enum agent_verdict verdict);
 struct abi_count agent_dp_clamp_count(const struct agent_dp *agent, enum agent_clamp clamp);
+/* Packets that left from a VIP's port in place of the server's own. */
+struct abi_count agent_dp_port_count(const struct agent_dp *agent);
 
 enum agent_dp_program { AGENT_DP_DECAP, AGENT_DP_CLAMP };
 /*

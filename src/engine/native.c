@@ -21,6 +21,7 @@ struct native {
 	struct abi_count services[ABI_SERVICES];
 	struct abi_count backends[ABI_BACKENDS];
 	uint64_t events[ABI_EVENTS];
+	uint32_t features;
 	struct window {
 		uint32_t tick;
 		uint32_t done;
@@ -76,7 +77,7 @@ static __u64 *env_rate_of(uint32_t service)
 	return service < ABI_SERVICES ? (__u64 *)&world->rates[service] : NULL;
 }
 #define env_rate(service) env_rate_of(service)
-#define env_has(what)     1
+#define env_has(what)     ((world->features & (uint32_t)(what)) != 0)
 
 static uint32_t env_prefix(uint32_t list, uint8_t version, const struct pkt_addr *addr)
 {
@@ -208,6 +209,7 @@ int native_new(uint32_t flow_entries, struct native **ret)
 	tables->set_prefix = prefixes_set;
 	tables->next_prefix = prefixes_next;
 	tables->node->flow_buckets_mask = buckets - 1;
+	native->features = UINT32_MAX;
 	*ret = native;
 	return 0;
 }
@@ -227,6 +229,11 @@ void native_free(struct native *native)
 	}
 	prefixes_free(native->prefixes);
 	free(native);
+}
+
+void native_set_features(struct native *native, uint32_t features)
+{
+	native->features = features;
 }
 
 struct dp_tables *native_tables(struct native *native)

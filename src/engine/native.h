@@ -12,6 +12,8 @@ struct native;
 /* Flow entries are rounded up to a power of two of buckets. 0, -EINVAL or -ENOMEM. */
 int native_new(uint32_t flow_entries, struct native **ret);
 void native_free(struct native *native);
+/* What the XDP program would be loaded with (enum abi_feature); all of it at first. */
+void native_set_features(struct native *native, uint32_t features);
 struct dp_tables *native_tables(struct native *native);
 
 /*

@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,6 +35,15 @@ int host_addresses(struct host_address **ret, size_t *ret_count, struct err *err
 int host_loopback_add(const struct addr *addr, struct err *err);
 /* -EADDRNOTAVAIL: it was not there. */
 int host_loopback_remove(const struct addr *addr, struct err *err);
+
+/* --- prefixes of which every address is the host's own, as if it were on the loopback --- */
+
+/* Whether the host has that very route; a look through all of its table of local ones. */
+int host_local_route_exists(const struct prefix *prefix, bool *ret, struct err *err);
+/* `local PREFIX dev lo`, in that table. -EEXIST: the host had it already. */
+int host_local_route_add(const struct prefix *prefix, struct err *err);
+/* -ESRCH: it was not there. */
+int host_local_route_remove(const struct prefix *prefix, struct err *err);
 
 /* --- interfaces --- */
 

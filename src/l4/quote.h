@@ -97,10 +97,11 @@ PKT_INLINE int l4_quote_ports(const struct pkt_ctx *ctx, struct pkt *pkt,
 
 /*
  * For ICMP and ICMPv6, whose header is at pkt->l4. Returns whether this is an error about a packet
- * that the destination sent; then the packet's tuple is that of the quoted flow, seen
- * from its client, and it looks like a segment amid a connection. If not, the tuple is void.
+ * that the destination sent; then the packet's tuple is that of the quoted flow, seen from its
+ * client, and it looks like a segment amid a connection; *ret_at is where the header stands, from
+ * the frame's start, that follows the quoted IP header. If not, the tuple is void.
  */
-PKT_INLINE int l4_quote_parse(const struct pkt_ctx *ctx, struct pkt *pkt)
+PKT_INLINE int l4_quote_find(const struct pkt_ctx *ctx, struct pkt *pkt, __u32 *ret_at)
 {
 	struct pkt_cursor cursor = pkt_cursor(ctx, pkt->l4);
 	struct l4_error *error = pkt_take(&cursor, struct l4_error);
@@ -120,5 +121,14 @@ PKT_INLINE int l4_quote_parse(const struct pkt_ctx *ctx, struct pkt *pkt)
 	pkt->quoted = 1;
 	pkt->proto = chain.proto;
 	pkt->tcp_flags = PKT_TCP_ACK;
+	*ret_at = chain.at;
 	return 1;
+}
+
+/* The same for who does not change the quote. */
+PKT_INLINE int l4_quote_parse(const struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	__u32 at;
+
+	return l4_quote_find(ctx, pkt, &at);
 }

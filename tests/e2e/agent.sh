@@ -21,6 +21,8 @@ AGENT_SOCKET=$RUN/agent-$TAG-b1.sock
 # All that an agent may touch, as text.
 host_now() {
 	in_ns b1 ip -o addr show | grep -v 'link/' | sed 's/valid_lft.*//'
+	in_ns b1 ip -4 route show table local
+	in_ns b1 ip -6 route show table local
 	in_ns b1 ip link show eth0 | sed -n 's/.*mtu/mtu/p'
 	in_ns b1 tc qdisc show dev eth0
 	in_ns b1 tc filter show dev eth0 egress | sed 's/ id [0-9]*//'
@@ -69,6 +71,7 @@ asked() {
 	in_ns nosy ip neigh show "$1"
 }
 
+pings() { in_ns b1 ping -qc 1 -W 2 "$1" >"$DIR/answer"; }
 is_known() { asked "$@" | grep -q lladdr; }
 
 netns_begin
@@ -153,6 +156,39 @@ must_not "a tunnel from another source is refused" get http://$VIP4/ 1
 must_not "over IPv6 too" get "http://[$VIP6]/" 1
 must "and counted" test "$(verdict bad_source)" -gt 1
 end b1-agent
+
+# --- VIPs that are prefixes ---
+sed "s/vips: .*/vips: [198.51.100.8\/29, \"2001:db8:10::\/64\"]/" "$DIR/b1.yaml" >"$DIR/prefix.yaml"
+host_now >"$DIR/single"
+spawn b1-agent b1 "$WEIR" agent --config "$DIR/prefix.yaml"
+wait_for 10 test -S "$AGENT_SOCKET" || fail "an agent of prefixes is up"
+must "a VIP answers that the agent knows by its prefix" get http://$VIP4/
+must "over IPv6 too" get "http://[$VIP6]/"
+must "every address of it is the host's" pings 198.51.100.15
+must "over IPv6 too" pings 2001:db8:10::abcd
+must "none of them is on an interface" test -z "$(in_ns b1 ip -o addr show | grep -F "$VIP4/")"
+must_not "nobody learns where they are" is_known $VIP4 http://$VIP4/
+must_not "nor over IPv6" is_known $VIP6 "http://[$VIP6]/"
+in_ns b1 ip addr add 198.51.100.14/32 dev eth0
+must "--check finds an address of the host's in it" status_is 1 run_agent "$DIR/prefix.yaml" --check
+must "and names both" says '^problem: 198.51.100.14 is on eth0, within the VIPs 198.51.100.8/29'
+in_ns b1 ip addr del 198.51.100.14/32 dev eth0
+end b1-agent KILL
+must "after a death both answer on" both_answer
+agent_start b1
+must "a successor with single addresses serves" both_answer
+must "and has taken the prefixes back" test -z "$(in_ns b1 ip route show table local 198.51.100.8/29)"
+end b1-agent
+must "and the host is as it was" host_is single
+in_ns b1 ip route add local 198.51.100.8/29 dev lo
+host_now >"$DIR/routed"
+must "--check hinders nothing" status_is 0 run_agent "$DIR/prefix.yaml" --check
+must "but says that one is local already" says '^note: 198.51.100.8/29 is local already; it will stay so'
+spawn b1-agent b1 "$WEIR" agent --config "$DIR/prefix.yaml"
+wait_for 10 test -S "$AGENT_SOCKET" || fail "an agent of prefixes is up"
+end b1-agent
+must "which stays as it was" host_is routed
+in_ns b1 ip route del local 198.51.100.8/29 dev lo
 
 # --- what it refuses ---
 must "a bad file ends it with status 1" status_is 1 run_agent <(echo 'agent: {vips: [here]}')

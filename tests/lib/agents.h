@@ -6,10 +6,16 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "engine/agent_dp.h"
 #include "pkt/addr.h"
 
-enum { AGENTS_ACTION_NONE = 0xffff }; /* no program gives it */
+enum {
+	AGENTS_ACTION_NONE = 0xffff, /* no program gives it */
+	AGENTS_PORT = 443,           /* of both single VIPs, by TCP and UDP; the file says it ... */
+	AGENTS_TO = 8443,            /* ... and where its server listens */
+};
 
 extern struct agent_dp *agents_kernel; /* NULL: not root */
 
@@ -19,6 +25,11 @@ int agents_fill(void);
 struct agent_limits agents_limits(void);
 int agents_vip(const struct pkt_addr *addr);
 int agents_balancer(const struct pkt_addr *addr);
+struct agent_other_port *agents_port(const struct agent_port *key);
+int agents_learn_port(const struct agent_port *key, __be16 port);
+size_t agents_ports_known(void);
+/* The programs in the kernel once more, with or without `ipopt`; NULL, and it is said why. */
+struct agent_dp *agents_new(bool ipopt);
 
 /* cmocka's group set-up and tear-down. */
 int agents_open(void **state);

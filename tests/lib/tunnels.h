@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The table of tunnels' frames for the agent: each row a frame as it arrives and what must become
- * of it where TUNNEL_VIP4 and TUNNEL_VIP6 are the VIPs and tunnel_balancers is believed.
+ * of it where TUNNEL_VIP4, TUNNEL_VIP6 and two prefixes are the VIPs and tunnel_balancers is
+ * believed.
  */
 #pragma once
 
 #include "decap/abi_agent.h"
 #include "frame.h"
 
-#define TUNNEL_VIP4 "198.51.100.10"
-#define TUNNEL_VIP6 "2001:db8:10::10"
-#define TUNNEL_LB4  "100.64.1.77" /* in a balancer's prefix */
-#define TUNNEL_LB6  "2001:db8:f::77"
+#define TUNNEL_VIP4  "198.51.100.10"
+#define TUNNEL_VIP6  "2001:db8:10::10"
+#define TUNNEL_VIPS4 "198.51.100.64/26" /* VIPs that are prefixes */
+#define TUNNEL_VIPS6 "2001:db8:20::/48"
+#define TUNNEL_LB4   "100.64.1.77" /* in a balancer's prefix */
+#define TUNNEL_LB6   "2001:db8:f::77"
 
 enum { TUNNEL_BALANCERS = 3 };
 extern const char *const tunnel_balancers[TUNNEL_BALANCERS];

@@ -230,15 +230,18 @@ static void test_limits(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct agent_limits limits = agent_dp_limits(cases[i].path_mtu, cases[i].overhead);
+		struct agent_limits limits =
+			agent_dp_limits(cases[i].path_mtu, cases[i].overhead, cases[i].overhead);
 
 		assert_int_equal(limits.mss4, cases[i].mss4);
 		assert_int_equal(limits.mss6, cases[i].mss6);
 	}
 	assert_int_equal(prefix_parse("192.0.2.0/24", &list[0]), 0);
 	assert_int_equal(prefix_parse("2001:db8::/32", &list[1]), 0);
-	assert_int_equal(agent_dp_overhead(list, 1), 60);
-	assert_int_equal(agent_dp_overhead(list, 2), 80);
+	assert_int_equal(agent_dp_overhead(list, 1, true), 48);
+	assert_int_equal(agent_dp_overhead(list, 1, false), 60);
+	assert_int_equal(agent_dp_overhead(list, 2, true), 72);
+	assert_int_equal(agent_dp_overhead(list, 2, false), 80);
 }
 
 int main(void)

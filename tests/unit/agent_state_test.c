@@ -18,12 +18,12 @@
 static char directory[] = "/tmp/weir-agent-state-XXXXXX";
 static char path[64];
 
-static struct addr parse(const char *text)
+static struct prefix parse(const char *text)
 {
-	struct addr addr;
+	struct prefix prefix;
 
-	assert_int_equal(addr_parse(text, &addr), 0);
-	return addr;
+	assert_int_equal(prefix_parse(text, &prefix), 0);
+	return prefix;
 }
 
 static void write_text(const char *text)
@@ -57,10 +57,12 @@ static void fill(struct agent_state *state)
 {
 	const struct agent_setting setting = {"net/ipv4/conf/eth0.7/rp_filter", 1, 2};
 	const struct agent_interface interfaces[] = {{"eth0", true}, {"eth0.7", false}};
-	struct addr addresses[] = {parse("198.51.100.10"), parse("2001:db8:10::10")};
+	struct prefix vips[] = {parse("198.51.100.10"), parse("2001:db8:10::10"),
+				parse("198.51.100.64/26")};
 
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(agent_state_add_vip(state, &vips[i]), 0);
 	for (size_t i = 0; i < 2; i++) {
-		assert_int_equal(agent_state_add_address(state, &addresses[i]), 0);
 		assert_int_equal(agent_state_add_interface(state, &interfaces[i]), 0);
 	}
 	assert_int_equal(agent_state_add_setting(state, &setting), 0);
@@ -78,16 +80,19 @@ static void write_filled(void)
 
 static void test_round_trip(void **state)
 {
-	struct addr addr = parse("2001:db8:10::10"), other = parse("2001:db8:10::11");
+	struct prefix vip = parse("2001:db8:10::10"), other = parse("2001:db8:10::11");
+	struct prefix range = parse("198.51.100.64/26"), longer = parse("198.51.100.64/27");
 	struct agent_state read = {0};
 	struct err err;
 
 	(void)state;
 	write_filled();
 	assert_int_equal(agent_state_read(path, &read, &err), 0);
-	assert_int_equal(read.address_count, 2);
-	assert_non_null(agent_state_address(&read, &addr));
-	assert_null(agent_state_address(&read, &other));
+	assert_int_equal(read.vip_count, 3);
+	assert_non_null(agent_state_vip(&read, &vip));
+	assert_null(agent_state_vip(&read, &other));
+	assert_non_null(agent_state_vip(&read, &range));
+	assert_null(agent_state_vip(&read, &longer));
 	assert_int_equal(read.setting_count, 1);
 	assert_string_equal(read.settings[0].name, "net/ipv4/conf/eth0.7/rp_filter");
 	assert_int_equal(read.settings[0].before, 1);
@@ -104,21 +109,21 @@ static void test_first_word_holds(void **state)
 	const struct agent_setting later = {"net/ipv4/conf/eth0.7/rp_filter", 2, 2};
 	const struct agent_interface found = {"eth0", false};
 	struct agent_state list = {0};
-	struct addr addr = parse("198.51.100.10");
+	struct prefix vip = parse("198.51.100.10");
 
 	(void)state;
 	fill(&list);
 	assert_int_equal(agent_state_add_setting(&list, &later), 0);
 	assert_int_equal(agent_state_add_interface(&list, &found), 0);
-	assert_int_equal(agent_state_add_address(&list, &addr), 0);
+	assert_int_equal(agent_state_add_vip(&list, &vip), 0);
 	assert_int_equal(list.setting_count, 1);
 	assert_int_equal(list.settings[0].before, 1);
 	assert_int_equal(list.interface_count, 2);
 	assert_true(agent_state_interface(&list, "eth0")->made_clsact);
-	assert_int_equal(list.address_count, 2);
-	agent_state_drop_address(&list, 0);
-	assert_int_equal(list.address_count, 1);
-	assert_null(agent_state_address(&list, &addr));
+	assert_int_equal(list.vip_count, 3);
+	agent_state_drop_vip(&list, 0);
+	assert_int_equal(list.vip_count, 2);
+	assert_null(agent_state_vip(&list, &vip));
 	agent_state_drop_interface(&list, 1);
 	assert_null(agent_state_interface(&list, "eth0.7"));
 	assert_non_null(agent_state_interface(&list, "eth0"));
@@ -131,7 +136,7 @@ static void assert_reads_empty(void)
 	struct err err;
 
 	assert_int_equal(agent_state_read(path, &read, &err), 0);
-	assert_int_equal(read.address_count + read.setting_count + read.interface_count, 0);
+	assert_int_equal(read.vip_count + read.setting_count + read.interface_count, 0);
 	agent_state_fini(&read);
 }
 
@@ -166,6 +171,7 @@ static void test_refusals(void **state)
 	} cases[] = {
 		{"198.51.100.10", "198.51.100.256"},
 		{"\"198.51.100.10\"", "7"},
+		{"198.51.100.64/26", "198.51.100.64/25"},
 		{"net/ipv4/conf/", "kernel/"},
 		{"net/ipv4/conf/eth0.7/", "net/ipv4/conf/../../../"},
 		{"\"before\": 1", "\"before\": \"1\""},
@@ -187,7 +193,7 @@ static void test_refusals(void **state)
 		if (agent_state_read(path, &read, &err) != -EINVAL)
 			fail_msg("%s in place of %s is believed", cases[i].new, cases[i].old);
 		assert_non_null(strstr(err.text, path));
-		assert_int_equal(read.address_count, 0);
+		assert_int_equal(read.vip_count, 0);
 	}
 	write_text("");
 	assert_int_equal(agent_state_read(path, &read, &err), -EINVAL);

@@ -91,6 +91,37 @@ static void test_many_addresses_are_listed(void **state)
 	assert_int_equal(count_on("10.3.249.1", 1), 1);
 }
 
+static bool has_route(const struct prefix *prefix)
+{
+	struct err err;
+	bool there;
+
+	assert_int_equal(host_local_route_exists(prefix, &there, &err), 0);
+	return there;
+}
+
+static void test_local_routes_come_and_go(void **state)
+{
+	static const char *const texts[] = {"198.51.100.64/26", "198.51.100.64/27",
+					    "2001:db8:20::/48", "2001:db8:20::/64", "0.0.0.0/0"};
+	struct err err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct prefix prefix;
+
+		assert_int_equal(prefix_parse(texts[i], &prefix), 0);
+		assert_false(has_route(&prefix));
+		assert_int_equal(host_local_route_add(&prefix, &err), 0);
+		assert_true(has_route(&prefix));
+		assert_int_equal(host_local_route_add(&prefix, &err), -EEXIST);
+		assert_int_equal(host_local_route_remove(&prefix, &err), 0);
+		assert_false(has_route(&prefix));
+		assert_int_equal(host_local_route_remove(&prefix, &err), -ESRCH);
+		assert_non_null(strstr(err.text, texts[i]));
+	}
+}
+
 static void test_sysctls_read_back_and_refuse(void **state)
 {
 	struct err err;
@@ -158,7 +189,8 @@ static void test_needed_sysctls_follow_the_effective_value(void **state)
 static int set_up(void **state)
 {
 	(void)state;
-	return unshare(CLONE_NEWNET) || system("ip link add v0 type veth peer name v1");
+	return unshare(CLONE_NEWNET) || system("ip link set lo up") ||
+	       system("ip link add v0 type veth peer name v1");
 }
 
 int main(void)
@@ -167,6 +199,7 @@ int main(void)
 		cmocka_unit_test(test_addresses_come_and_go),
 		cmocka_unit_test(test_addresses_of_other_interfaces_are_told_apart),
 		cmocka_unit_test(test_many_addresses_are_listed),
+		cmocka_unit_test(test_local_routes_come_and_go),
 		cmocka_unit_test(test_sysctls_read_back_and_refuse),
 		cmocka_unit_test(test_needed_sysctls_follow_the_effective_value),
 	};

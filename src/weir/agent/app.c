@@ -13,6 +13,7 @@
 #include "weir/agent/app.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -39,6 +40,20 @@ static int find_path_mtu(struct agent_app *app, struct err *err)
 	return 0;
 }
 
+static struct agent_dp_port *list_ports(const struct conf_agent *conf)
+{
+	struct agent_dp_port *list = calloc(conf->port_count + 1, sizeof(*list));
+
+	for (size_t i = 0; list && i < conf->port_count; i++)
+		list[i] = (struct agent_dp_port){
+			.vip = conf->ports[i].vip,
+			.proto = conf->ports[i].listen.proto,
+			.port = conf->ports[i].listen.first,
+			.to = conf->ports[i].to,
+		};
+	return list;
+}
+
 static int open_programs(struct agent_app *app, struct err *err)
 {
 	const struct conf_agent *conf = app->conf;
@@ -48,15 +63,25 @@ static int open_programs(struct agent_app *app, struct err *err)
 		.vip_count = conf->vip_count,
 		.balancers = conf->balancers,
 		.balancer_count = conf->balancer_count,
+		.ipopt = conf->ipopt,
+		.port_count = conf->port_count,
 	};
+	struct agent_dp_port *ports;
 	int error = find_path_mtu(app, err);
 
 	if (error)
 		return error;
-	app->limits = agent_dp_limits(app->path_mtu,
-				      agent_dp_overhead(conf->balancers, conf->balancer_count));
+	ports = list_ports(conf);
+	if (!ports)
+		return err_set(err, -ENOMEM, "out of memory");
+	app->limits = agent_dp_limits(
+		app->path_mtu, agent_dp_overhead(conf->balancers, conf->balancer_count, true),
+		agent_dp_overhead(conf->balancers, conf->balancer_count, false));
 	options.limits = app->limits;
-	return agent_dp_open(&options, &app->dp, err);
+	options.ports = ports;
+	error = agent_dp_open(&options, &app->dp, err);
+	free(ports);
+	return error;
 }
 
 /* What was set for the old interface went with it. */
@@ -120,7 +145,7 @@ static int start(struct agent_app *app, struct err *err)
 	if (!error)
 		error = attach_all(app, err);
 	if (!error)
-		error = agent_host_apply_addresses(&app->state, err);
+		error = agent_host_apply_vips(&app->state, err);
 	if (error)
 		return error;
 	agent_host_release_others(app->conf, &app->state);

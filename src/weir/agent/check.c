@@ -126,18 +126,39 @@ static void check_loopback(struct check *check)
 }
 
 static void check_address(struct check *check, const struct host_address *address,
-			  const struct agent_state *earlier)
+			  const struct prefix *vip, const struct agent_state *earlier)
 {
-	char text[ADDR_TEXT_MAX], name[IF_NAMESIZE] = "?";
+	char text[ADDR_TEXT_MAX], within[ADDR_TEXT_MAX], name[IF_NAMESIZE] = "?";
 
 	addr_format(&address->addr, text);
 	if (address->ifindex != LOOPBACK_IFINDEX) {
 		if_indextoname(address->ifindex, name);
-		say(check, PROBLEM, "%s is on %s: this host would answer for it there; take it off",
-		    text, name);
-	} else if (!agent_state_address(earlier, &address->addr)) {
+		if (prefix_is_host(vip))
+			say(check, PROBLEM,
+			    "%s is on %s: this host would answer for it there; take it off", text,
+			    name);
+		else
+			say(check, PROBLEM,
+			    "%s is on %s, within the VIPs %s: nobody would find it there any more",
+			    text, name, prefix_format(vip, within));
+	} else if (prefix_is_host(vip) && !agent_state_vip(earlier, vip)) {
 		say(check, NOTE, "%s is on lo already; it will stay there", text);
 	}
+}
+
+static void check_route(struct check *check, const struct prefix *vip,
+			const struct agent_state *earlier)
+{
+	char text[ADDR_TEXT_MAX];
+	struct err err;
+	bool there;
+
+	if (prefix_is_host(vip) || agent_state_vip(earlier, vip))
+		return;
+	if (host_local_route_exists(vip, &there, &err))
+		say(check, PROBLEM, "%s", err.text);
+	else if (there)
+		say(check, NOTE, "%s is local already; it will stay so", prefix_format(vip, text));
 }
 
 static void check_addresses(struct check *check)
@@ -155,10 +176,12 @@ static void check_addresses(struct check *check)
 		say(check, WARNING, "%s", err.text);
 	for (size_t i = 0; i < count; i++) {
 		for (size_t v = 0; v < check->conf->vip_count; v++) {
-			if (addr_equal(&list[i].addr, &check->conf->vips[v].addr))
-				check_address(check, &list[i], &earlier);
+			if (prefix_has(&check->conf->vips[v], &list[i].addr))
+				check_address(check, &list[i], &check->conf->vips[v], &earlier);
 		}
 	}
+	for (size_t v = 0; v < check->conf->vip_count; v++)
+		check_route(check, &check->conf->vips[v], &earlier);
 	agent_state_fini(&earlier);
 	free(list);
 }

@@ -23,7 +23,17 @@ static bool is_on_loopback(const struct host_address *list, size_t count, const 
 	return false;
 }
 
-static int plan_addresses(const struct conf_agent *conf, struct agent_state *state, struct err *err)
+/* Whether the host has it without us. */
+static int is_there(const struct host_address *list, size_t count, const struct prefix *vip,
+		    bool *ret, struct err *err)
+{
+	if (!prefix_is_host(vip))
+		return host_local_route_exists(vip, ret, err);
+	*ret = is_on_loopback(list, count, &vip->addr);
+	return 0;
+}
+
+static int plan_vips(const struct conf_agent *conf, struct agent_state *state, struct err *err)
 {
 	struct host_address *list;
 	size_t count;
@@ -32,11 +42,15 @@ static int plan_addresses(const struct conf_agent *conf, struct agent_state *sta
 	if (error)
 		return error;
 	for (size_t i = 0; !error && i < conf->vip_count; i++) {
-		if (!is_on_loopback(list, count, &conf->vips[i].addr))
-			error = agent_state_add_address(state, &conf->vips[i].addr);
+		bool there;
+
+		/* What an earlier agent put there is ours to undo, and in the state already. */
+		error = is_there(list, count, &conf->vips[i], &there, err);
+		if (!error && !there && agent_state_add_vip(state, &conf->vips[i]))
+			error = err_set(err, -ENOMEM, "out of memory");
 	}
 	free(list);
-	return error ? err_set(err, error, "out of memory") : 0;
+	return error;
 }
 
 static int plan_settings(const char *interface, struct agent_state *state, struct err *err)
@@ -79,7 +93,7 @@ int agent_host_plan(const struct conf_agent *conf, struct agent_state *state, st
 		if (!error)
 			error = plan_settings(conf->interfaces[i], state, err);
 	}
-	return error ? error : plan_addresses(conf, state, err);
+	return error ? error : plan_vips(conf, state, err);
 }
 
 /* --- apply --- */
@@ -104,10 +118,16 @@ int agent_host_apply_settings(const struct agent_state *state, struct err *err)
 	return 0;
 }
 
-int agent_host_apply_addresses(const struct agent_state *state, struct err *err)
+static int add_vip(const struct prefix *vip, struct err *err)
 {
-	for (size_t i = 0; i < state->address_count; i++) {
-		int error = host_loopback_add(&state->addresses[i], err);
+	return prefix_is_host(vip) ? host_loopback_add(&vip->addr, err)
+				   : host_local_route_add(vip, err);
+}
+
+int agent_host_apply_vips(const struct agent_state *state, struct err *err)
+{
+	for (size_t i = 0; i < state->vip_count; i++) {
+		int error = add_vip(&state->vips[i], err);
 		char text[ADDR_TEXT_MAX];
 
 		if (error == -EEXIST)
@@ -115,22 +135,23 @@ int agent_host_apply_addresses(const struct agent_state *state, struct err *err)
 		if (error)
 			return error;
 		log_info("VIP put on the loopback", "vip=%s",
-			 addr_format(&state->addresses[i], text));
+			 prefix_format_short(&state->vips[i], text));
 	}
 	return 0;
 }
 
 /* --- undo --- */
 
-static void remove_address(const struct addr *addr)
+static void remove_vip(const struct prefix *vip)
 {
 	char text[ADDR_TEXT_MAX];
 	struct err err;
-	int error = host_loopback_remove(addr, &err);
+	int error = prefix_is_host(vip) ? host_loopback_remove(&vip->addr, &err)
+					: host_local_route_remove(vip, &err);
 
 	if (!error)
-		log_info("VIP taken off the loopback", "vip=%s", addr_format(addr, text));
-	else if (error != -EADDRNOTAVAIL)
+		log_info("VIP taken off the loopback", "vip=%s", prefix_format_short(vip, text));
+	else if (error != -EADDRNOTAVAIL && error != -ESRCH)
 		log_warn("VIP left on the loopback", "reason=%s", log_quote(err.text).text);
 }
 
@@ -169,10 +190,10 @@ void agent_host_release(const struct agent_interface *interface)
 		log_info("clsact qdisc left, for it is in use", "interface=%s", interface->name);
 }
 
-static bool has_vip(const struct conf_agent *conf, const struct addr *addr)
+static bool has_vip(const struct conf_agent *conf, const struct prefix *vip)
 {
 	for (size_t i = 0; i < conf->vip_count; i++) {
-		if (addr_equal(&conf->vips[i].addr, addr))
+		if (prefix_equal(&conf->vips[i], vip))
 			return true;
 	}
 	return false;
@@ -189,11 +210,11 @@ static bool has_interface(const struct conf_agent *conf, const char *name)
 
 void agent_host_release_others(const struct conf_agent *conf, struct agent_state *state)
 {
-	for (size_t i = state->address_count; i-- > 0;) {
-		if (has_vip(conf, &state->addresses[i]))
+	for (size_t i = state->vip_count; i-- > 0;) {
+		if (has_vip(conf, &state->vips[i]))
 			continue;
-		remove_address(&state->addresses[i]);
-		agent_state_drop_address(state, i);
+		remove_vip(&state->vips[i]);
+		agent_state_drop_vip(state, i);
 	}
 	for (size_t i = state->interface_count; i-- > 0;) {
 		if (has_interface(conf, state->interfaces[i].name))
@@ -205,8 +226,8 @@ void agent_host_release_others(const struct conf_agent *conf, struct agent_state
 
 void agent_host_undo(const struct agent_state *state)
 {
-	for (size_t i = 0; i < state->address_count; i++)
-		remove_address(&state->addresses[i]);
+	for (size_t i = 0; i < state->vip_count; i++)
+		remove_vip(&state->vips[i]);
 	for (size_t i = 0; i < state->interface_count; i++)
 		agent_host_release(&state->interfaces[i]);
 	for (size_t i = 0; i < state->setting_count; i++)

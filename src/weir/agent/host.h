@@ -14,7 +14,7 @@
 int agent_host_plan(const struct conf_agent *conf, struct agent_state *state, struct err *err);
 /* Sysctls as planned. Before the VIPs come: ARP must be silent by then. */
 int agent_host_apply_settings(const struct agent_state *state, struct err *err);
-int agent_host_apply_addresses(const struct agent_state *state, struct err *err);
+int agent_host_apply_vips(const struct agent_state *state, struct err *err);
 /* Undoes, and takes out of the state, what an earlier configuration needed and this one does not:
  * VIPs, and tc programs on other interfaces. */
 void agent_host_release_others(const struct conf_agent *conf, struct agent_state *state);

@@ -70,11 +70,11 @@ static int append(void **list, size_t *count, const void *item, size_t size)
 	return 0;
 }
 
-const struct addr *agent_state_address(const struct agent_state *state, const struct addr *addr)
+const struct prefix *agent_state_vip(const struct agent_state *state, const struct prefix *vip)
 {
-	for (size_t i = 0; i < state->address_count; i++) {
-		if (addr_equal(&state->addresses[i], addr))
-			return &state->addresses[i];
+	for (size_t i = 0; i < state->vip_count; i++) {
+		if (prefix_equal(&state->vips[i], vip))
+			return &state->vips[i];
 	}
 	return NULL;
 }
@@ -98,11 +98,11 @@ const struct agent_interface *agent_state_interface(const struct agent_state *st
 	return NULL;
 }
 
-int agent_state_add_address(struct agent_state *state, const struct addr *addr)
+int agent_state_add_vip(struct agent_state *state, const struct prefix *vip)
 {
-	if (agent_state_address(state, addr))
+	if (agent_state_vip(state, vip))
 		return 0;
-	return append((void **)&state->addresses, &state->address_count, addr, sizeof(*addr));
+	return append((void **)&state->vips, &state->vip_count, vip, sizeof(*vip));
 }
 
 int agent_state_add_setting(struct agent_state *state, const struct agent_setting *setting)
@@ -120,9 +120,9 @@ int agent_state_add_interface(struct agent_state *state, const struct agent_inte
 		      sizeof(*interface));
 }
 
-void agent_state_drop_address(struct agent_state *state, size_t at)
+void agent_state_drop_vip(struct agent_state *state, size_t at)
 {
-	state->addresses[at] = state->addresses[--state->address_count];
+	state->vips[at] = state->vips[--state->vip_count];
 }
 
 void agent_state_drop_interface(struct agent_state *state, size_t at)
@@ -132,7 +132,7 @@ void agent_state_drop_interface(struct agent_state *state, size_t at)
 
 void agent_state_fini(struct agent_state *state)
 {
-	free(state->addresses);
+	free(state->vips);
 	free(state->settings);
 	free(state->interfaces);
 	*state = (struct agent_state){0};
@@ -140,13 +140,13 @@ void agent_state_fini(struct agent_state *state)
 
 /* --- reading: the file is ours, yet nothing in it is taken on trust --- */
 
-static int read_address(struct agent_state *state, const json_t *json)
+/* One without a length is an address. */
+static int read_vip(struct agent_state *state, const json_t *json)
 {
 	const char *text = json_string_value(json);
-	struct addr addr;
+	struct prefix vip;
 
-	return text && addr_parse(text, &addr) == 0 ? agent_state_add_address(state, &addr)
-						    : -EINVAL;
+	return text && prefix_parse(text, &vip) == 0 ? agent_state_add_vip(state, &vip) : -EINVAL;
 }
 
 /* Only what the agent would write: a file must not make it change other sysctls. */
@@ -217,7 +217,7 @@ int agent_state_read(const char *path, struct agent_state *ret, struct err *err)
 	if (!file)
 		return err_set(err, -EINVAL, "%s: %s", path, json_error.text);
 	if (is_here(file, &place)) {
-		error = read_list(&state, file, "addresses", read_address);
+		error = read_list(&state, file, "addresses", read_vip);
 		if (!error)
 			error = read_list(&state, file, "settings", read_setting);
 		if (!error)
@@ -239,9 +239,9 @@ static json_t *to_json(const struct agent_state *state, const struct place *plac
 	json_t *addresses = json_array(), *settings = json_array(), *interfaces = json_array();
 	char text[ADDR_TEXT_MAX];
 
-	for (size_t i = 0; i < state->address_count; i++)
+	for (size_t i = 0; i < state->vip_count; i++)
 		json_array_append_new(addresses,
-				      json_string(addr_format(&state->addresses[i], text)));
+				      json_string(prefix_format_short(&state->vips[i], text)));
 	for (size_t i = 0; i < state->setting_count; i++)
 		json_array_append_new(settings,
 				      json_pack("{s:s, s:i, s:i}", "name", state->settings[i].name,

@@ -28,8 +28,8 @@ struct agent_interface {
 
 /* Zero is an empty state. The lists hold what is ours to undo; agent_state_fini frees them. */
 struct agent_state {
-	struct addr *addresses; /* put on the loopback */
-	size_t address_count;
+	struct prefix *vips; /* put on the loopback, or given a local route */
+	size_t vip_count;
 	struct agent_setting *settings;
 	size_t setting_count;
 	struct agent_interface *interfaces;
@@ -45,15 +45,15 @@ int agent_state_write(const char *path, const struct agent_state *state, struct 
 void agent_state_fini(struct agent_state *state);
 
 /* NULL: not in it. */
-const struct addr *agent_state_address(const struct agent_state *state, const struct addr *addr);
+const struct prefix *agent_state_vip(const struct agent_state *state, const struct prefix *vip);
 const struct agent_setting *agent_state_setting(const struct agent_state *state, const char *name);
 const struct agent_interface *agent_state_interface(const struct agent_state *state,
 						    const char *name);
 
 /* 0 or -ENOMEM. What is in already is not added twice: the first word on what was before holds. */
-int agent_state_add_address(struct agent_state *state, const struct addr *addr);
+int agent_state_add_vip(struct agent_state *state, const struct prefix *vip);
 int agent_state_add_setting(struct agent_state *state, const struct agent_setting *setting);
 int agent_state_add_interface(struct agent_state *state, const struct agent_interface *interface);
 /* By place in the list; the order changes. */
-void agent_state_drop_address(struct agent_state *state, size_t at);
+void agent_state_drop_vip(struct agent_state *state, size_t at);
 void agent_state_drop_interface(struct agent_state *state, size_t at);

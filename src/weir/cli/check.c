@@ -33,6 +33,7 @@ _Static_assert(CONF_VIPS_MAX == (int)AGENT_VIPS, "VIPs of an agent");
 _Static_assert((int)CONF_POLICY_QUIC_CID == (int)ABI_POLICY_QUIC_CID, "policies by number");
 _Static_assert((int)CONF_CID_KATRAN == (int)ABI_CID_KATRAN, "connection ids by number");
 _Static_assert(CONF_BALANCERS_MAX == (int)AGENT_BALANCERS, "balancers of an agent");
+_Static_assert(CONF_PORTS_MAX == (int)AGENT_PORTS_GIVEN, "ports of an agent");
 
 enum { NAMES_SHOWN = 8 };
 

@@ -182,6 +182,24 @@ static void print_node(const json_t *status)
 	print_split(json_object_get(status, "split"));
 }
 
+/* Those of the file, and how many answers had theirs changed. */
+static void print_ports(const json_t *status)
+{
+	const json_t *port, *answers = json_object_get(status, "answers_from_vip_port");
+	size_t i;
+
+	json_array_foreach(json_object_get(status, "ports"), i, port)
+	{
+		printf("port: %s %s is served at %" JSON_INTEGER_FORMAT "\n", text(port, "vip"),
+		       text(port, "listen"), number(port, "to"));
+	}
+	if (number(answers, "packets"))
+		printf("answers from a VIP's port: %" JSON_INTEGER_FORMAT "\n",
+		       number(answers, "packets"));
+	if (is_true(status, "ipopt"))
+		printf("ipopt: taken in, from any source\n");
+}
+
 static void print_agent(const json_t *status)
 {
 	const json_t *mss = json_object_get(status, "mss");
@@ -195,6 +213,7 @@ static void print_agent(const json_t *status)
 	printf("\nMSS of SYN-ACKs: %" JSON_INTEGER_FORMAT " (IPv4), %" JSON_INTEGER_FORMAT
 	       " (IPv6) at most\n",
 	       number(mss, "ipv4"), number(mss, "ipv6"));
+	print_ports(status);
 	print_counts("VERDICT", json_object_get(status, "verdicts"));
 	print_counts("SYN-ACK", json_object_get(status, "syn_acks"));
 }

@@ -178,6 +178,7 @@ static int open_engine(struct trace *trace)
 		error = native_new(options.flow_entries, &trace->native);
 		if (error)
 			return command_fail(name, "the native engine: %s", strerror(-error));
+		native_set_features(trace->native, options.features);
 		trace->tables = native_tables(trace->native);
 		return 0;
 	}

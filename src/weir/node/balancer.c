@@ -19,6 +19,7 @@
 #include "weir/node/assemble.h"
 #include "weir/node/records.h"
 #include "weir/node/servers.h"
+#include "weir/node/tiers.h"
 #include "weir/node/vips.h"
 
 /* As long as Linux waits for the rest of a datagram. */
@@ -375,7 +376,9 @@ static int write_tables(struct balancer *balancer, struct access *access, struct
 		write_flags(balancer, i, balancer->start->now_ms);
 		pool_write_slots(pool->pool, balancer->tables->slots + pool->first_slot);
 	}
-	ret = servers_write(balancer, balancer->tables, err);
+	ret = tiers_write(&balancer->conf->node, balancer->tables, err);
+	if (!ret)
+		ret = servers_write(balancer, balancer->tables, err);
 	if (!ret)
 		ret = write_services(balancer, access, err);
 	if (!ret)

@@ -28,7 +28,7 @@ static uint32_t of_service(const struct conf_service *service)
 
 uint32_t balancer_features(const struct conf *conf)
 {
-	uint32_t features = 0;
+	uint32_t features = conf->node.decap ? ABI_HAS_DECAP : 0;
 
 	for (size_t i = 0; i < conf->service_count; i++)
 		features |= of_service(&conf->services[i]);

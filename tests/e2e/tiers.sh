@@ -1,0 +1,90 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 120
+#
+# Two balancers in a row: the first one's only backend is the second, which takes the tunnel off
+# (decap: true) and forwards what was in it to the real one. HTTP over IPv4 and IPv6, by each mode
+# that the first may send.
+#
+#   client -- router -- lb1, whose backend is lb2
+#                  \--- lb2, whose backend is b1
+#                   \-- b1 (agent, nginx)
+
+set -u
+# shellcheck source=tests/lib/netns.sh
+. "$(dirname "$0")/../lib/netns.sh"
+
+# first_config MODE: lb1's.
+first_config() {
+	cat <<-END
+		node:
+		  name: $TAG-lb1
+		  interfaces: [eth0]
+		  xdp: native
+		  tunnel: {source4: 100.64.1.0/24, source6: "2001:db8:f:1::/64"}
+		pools:
+		- {name: tier4, check: {type: none}, backends: [{name: lb2, address: 192.0.2.12}]}
+		- {name: tier6, check: {type: none}, backends: [{name: lb2, address: "2001:db8:2::12"}]}
+		services:
+		- {name: shop4, vips: [$VIP4], listen: [tcp/80], pool: tier4, forward: $1}
+		- {name: shop6, vips: ["$VIP6"], listen: [tcp/80], pool: tier6, forward: $1}
+	END
+}
+
+# second_config LINES: lb2's, with these keys of the node besides.
+second_config() {
+	node_config 2 | sed '/^  tunnel:/r '<(printf '%s' "$1")
+}
+
+second_with() {
+	end lb2
+	second_config "$1" >"$DIR/lb2.yaml"
+	node_start 2
+}
+
+get() { in_ns client curl -sf -m "${2:-5}" "$1"; }
+both_answer() { [ "$(get http://$VIP4/)" = b1 ] && [ "$(get "http://[$VIP6]/")" = b1 ]; }
+whole_file() { get "$1/file" 20 | cmp - "$DIR/www/file"; }
+count() { node_status "$1" | json_number ".verdicts.$2.packets"; }
+
+# first_with MODE
+first_with() {
+	end lb1
+	first_config "$1" >"$DIR/lb1.yaml"
+	spawn lb1 lb1 "$WEIR" run --config "$DIR/lb1.yaml"
+	wait_for 15 both_answer
+}
+
+netns_begin
+mkdir "$DIR/www"
+head -c 1000000 /dev/urandom >"$DIR/www/file"
+topology 2 1
+NEXTHOPS=(1)
+router_start
+backend_start b1
+agent_start b1
+
+second_with '  decap: true
+  balancers: [100.64.1.0/24, 192.0.2.11, "2001:db8:f:1::/64", "2001:db8:2::11"]
+'
+for mode in ipip gre gue geneve; do
+	must "two balancers in a row answer, the first by $mode" first_with $mode
+	before1=$(count 1 forwarded) before2=$(count 2 forwarded)
+	must "a file comes whole" whole_file http://$VIP4
+	must "over IPv6 too" whole_file "http://[$VIP6]"
+	must "the first forwarded it" test "$(count 1 forwarded)" -gt $((before1 + 10))
+	must "and so did the second" test "$(count 2 forwarded)" -gt $((before2 + 10))
+done
+must "the second refused nobody" test "$(count 2 bad_source)" = 0
+
+second_with '  decap: true
+  balancers: [100.64.9.0/24, "2001:db8:f:9::/64"]
+'
+must_not "a tunnel from another source is refused" get http://$VIP4/ 1
+must_not "over IPv6 too" get "http://[$VIP6]/" 1
+must "and counted" test "$(count 2 bad_source)" -gt 1
+
+second_with ''
+must_not "without decap nothing is taken off" get http://$VIP4/ 1
+must "it is the host's" test "$(count 2 not_vip)" -gt 0
+must "and no other's tunnel is told from a stranger's" test "$(count 2 bad_source)" = 0
