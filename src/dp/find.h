@@ -57,3 +57,9 @@ PKT_INLINE __u32 find_service(const struct abi_vip *vip, const struct pkt *pkt)
 	}
 	return 0;
 }
+
+/* The same as a stage, for those off the usual way: the verifier goes through it once for them. */
+PKT_STAGE int find_service_rare(struct abi_vip *vip, struct pkt *pkt)
+{
+	return vip && pkt ? (int)find_service(vip, pkt) : 0;
+}

@@ -56,6 +56,12 @@ PKT_INLINE int forward_find(const struct pkt_ctx *ctx, struct pkt *pkt, const st
 	return pkt->service ? PKT_ON : VERDICT_NOT_LISTENED;
 }
 
+/* The same behind extension headers. */
+PKT_STAGE int forward_find_behind(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip *vip)
+{
+	return pkt && vip ? forward_find(ctx, pkt, vip) : VERDICT_NOT_VIP;
+}
+
 /* Looks through the extension headers of an IPv6 packet for a VIP. */
 PKT_STAGE int forward_extensions(struct pkt_ctx *ctx, struct pkt *pkt)
 {
@@ -120,7 +126,7 @@ PKT_STAGE int forward_any(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip *
 		return VERDICT_OTHER_PROTOCOL;
 	pkt->sport = 0;
 	pkt->dport = 0;
-	pkt->service = find_service(vip, pkt);
+	pkt->service = (__u32)find_service_rare(vip, pkt);
 	return pkt->service ? PKT_ON : VERDICT_OTHER_PROTOCOL;
 }
 
@@ -139,7 +145,7 @@ PKT_INLINE int forward_error(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vi
 	pkt->why = WHY_ICMP;
 	if (!l4_quote_parse(ctx, pkt))
 		return VERDICT_OTHER_PROTOCOL;
-	pkt->service = find_service(vip, pkt);
+	pkt->service = (__u32)find_service_rare(vip, pkt);
 	if (!pkt->service)
 		return forward_has_ports(pkt) ? VERDICT_NOT_LISTENED : VERDICT_OTHER_PROTOCOL;
 	verdict = choose_quoted(ctx, pkt);
@@ -166,7 +172,7 @@ PKT_STAGE int forward_other(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip
 		if (pkt->fragment)
 			return fragment(ctx, pkt, vip);
 		if (forward_has_ports(pkt))
-			return forward_find(ctx, pkt, vip);
+			return forward_find_behind(ctx, pkt, vip);
 	}
 	verdict = forward_error(ctx, pkt, vip);
 	/* No error: it may be a question for the VIP itself. */

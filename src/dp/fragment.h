@@ -111,13 +111,13 @@ PKT_INLINE void fragment_follow(struct pkt *pkt, const struct flow *flow)
 /* --- the way of a piece --- */
 
 /* The piece that has the ports. */
-PKT_INLINE int fragment_find_first(struct pkt_ctx *ctx, struct pkt *pkt, const struct abi_vip *vip)
+PKT_INLINE int fragment_find_first(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip *vip)
 {
 	if (!piece_parse_ports(ctx, pkt)) {
 		pkt->why = WHY_MALFORMED;
 		return VERDICT_TRUNCATED;
 	}
-	pkt->service = find_service(vip, pkt);
+	pkt->service = (__u32)find_service_rare(vip, pkt);
 	return pkt->service ? PKT_ON : VERDICT_NOT_LISTENED;
 }
 

@@ -50,40 +50,56 @@ PKT_INLINE int piece_fits(const struct pkt *pkt, __u64 listen)
 	return proto == ABI_PROTO_ANY || proto == pkt->proto || pkt_chain_is_extension(pkt->proto);
 }
 
+/* What is found of a later piece's services, listen by listen. */
+struct piece_services {
+	__u32 named;   /* what the datagram's entry names; 0: nothing */
+	__u32 only;    /* listens, perhaps beside others */
+	__u32 several; /* others listen too */
+	__u32 pinned;  /* one of them pins fragments */
+};
+
+/* A listen more. A stage, so that the verifier goes through it once, not for each listen anew. */
+PKT_STAGE int piece_consider(struct pkt *pkt, struct piece_services *so_far, __u64 listen)
+{
+	__u32 found = (__u32)(listen >> 40);
+	struct abi_service *service;
+
+	if (!pkt || !so_far || !piece_fits(pkt, listen))
+		return 0;
+	if (found == so_far->named)
+		pkt->service = found;
+	so_far->several |= so_far->only && so_far->only != found;
+	so_far->only = found;
+	service = env_service(found);
+	so_far->pinned |= service && piece_is_pinned(service);
+	return 0;
+}
+
 /*
  * Whose is a later piece? Of the service that the datagram's entry names (0: none), if it listens
  * there; else of the only one that does. Sets pkt->service, or ends with a verdict.
  */
 PKT_STAGE int piece_find_later(struct pkt *pkt, struct abi_vip *vip, __u32 named)
 {
-	__u32 only = 0, several = 0, pinned = 0;
+	struct piece_services held = {.named = named};
 
 	if (!pkt || !vip)
 		return VERDICT_FRAGMENT;
 	for (__u32 i = 0; i < ABI_VIP_LISTENS; i++) {
 		__u64 listen = *(volatile const __u64 *)&vip->listens[i];
-		__u32 found = (__u32)(listen >> 40);
-		struct abi_service *service;
 
 		if (!listen)
 			break;
-		if (!piece_fits(pkt, listen))
-			continue;
-		if (found == named)
-			pkt->service = found;
-		several |= only && only != found;
-		only = found;
-		service = env_service(found);
-		pinned |= service && piece_is_pinned(service);
+		piece_consider(pkt, &held, listen);
 	}
-	if (!only)
+	if (!held.only)
 		return VERDICT_NOT_LISTENED;
-	if (!several)
-		pkt->service = only;
+	if (!held.several)
+		pkt->service = held.only;
 	if (pkt->service)
 		return PKT_ON;
 	pkt->why = WHY_FRAGMENT;
-	return pinned ? VERDICT_FRAGMENT_EARLY : VERDICT_FRAGMENT;
+	return held.pinned ? VERDICT_FRAGMENT_EARLY : VERDICT_FRAGMENT;
 }
 
 /* --- where it goes without an entry --- */

@@ -89,10 +89,14 @@ PKT_INLINE __u32 l4_answer_pseudo(const struct pkt *pkt, __u8 proto, __u32 lengt
 	return sum;
 }
 
-/* The checksum from `offset` to the frame's end, which is a whole number of words. */
-PKT_INLINE __u16 l4_answer_checksum(const struct pkt_ctx *ctx, __u32 offset, __u32 sum)
+/*
+ * The sum from `offset` to the frame's end, which is a whole number of words, in 16 bits. A stage,
+ * so that the verifier goes through its words once for all that answers.
+ */
+PKT_STAGE int l4_answer_sum(struct pkt_ctx *ctx, __u32 offset)
 {
 	struct pkt_cursor cursor = pkt_cursor(ctx, offset);
+	__u32 sum = 0;
 
 	for (__u32 i = 0; i < L4_ANSWER_WORDS; i++) {
 		pkt_word *word = pkt_take(&cursor, pkt_word);
@@ -101,7 +105,7 @@ PKT_INLINE __u16 l4_answer_checksum(const struct pkt_ctx *ctx, __u32 offset, __u
 			break;
 		sum += pkt_csum_word(*word);
 	}
-	return (__u16)~pkt_csum_fold(sum);
+	return pkt_csum_fold(sum);
 }
 
 /*

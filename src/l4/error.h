@@ -37,6 +37,19 @@ PKT_INLINE int l4_error_quote(struct pkt_ctx *ctx, const struct pkt *pkt, __u32 
 	return l4_answer_eth(ctx, grown);
 }
 
+/* Writes the checksum of what begins at `icmp_at`, with the sum of what is counted besides. */
+PKT_INLINE int l4_error_seal(struct pkt_ctx *ctx, __u32 icmp_at, __u32 besides)
+{
+	__u32 sum = besides + (__u32)l4_answer_sum(ctx, icmp_at);
+	struct pkt_cursor cursor = pkt_cursor(ctx, icmp_at);
+	l4_icmp *icmp = pkt_take(&cursor, l4_icmp);
+
+	if (!icmp)
+		return -1;
+	icmp->check = (__u16)~pkt_csum_fold(sum);
+	return 0;
+}
+
 /* `error` is type and code, `rest` the header's second word. 0, or a negative number. */
 PKT_INLINE int l4_error_write4(struct pkt_ctx *ctx, const struct pkt *pkt, __u16 error, __u32 rest)
 {
@@ -60,8 +73,7 @@ PKT_INLINE int l4_error_write4(struct pkt_ctx *ctx, const struct pkt *pkt, __u16
 	icmp->code = (__u8)error;
 	icmp->check = 0;
 	icmp->rest = PKT_BE32(rest);
-	icmp->check = l4_answer_checksum(ctx, icmp_at, 0);
-	return 0;
+	return l4_error_seal(ctx, icmp_at, 0);
 }
 
 PKT_INLINE int l4_error_write6(struct pkt_ctx *ctx, const struct pkt *pkt, __u16 error, __u32 rest)
@@ -87,7 +99,5 @@ PKT_INLINE int l4_error_write6(struct pkt_ctx *ctx, const struct pkt *pkt, __u16
 	icmp->code = (__u8)error;
 	icmp->check = 0;
 	icmp->rest = PKT_BE32(rest);
-	icmp->check =
-		l4_answer_checksum(ctx, icmp_at, l4_answer_pseudo(pkt, IPPROTO_ICMPV6, length));
-	return 0;
+	return l4_error_seal(ctx, icmp_at, l4_answer_pseudo(pkt, IPPROTO_ICMPV6, length));
 }
