@@ -1,32 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Wrong files and what must be said of them: every error, in order, by its place and a part of its
- * text. The pieces make what a case is not about right, each on a line of its own.
+ * text.
  */
 #pragma once
 
-#include <stddef.h>
-
-#define NODE    "node: {interfaces: [eth0]}\n"
-#define POOL    "pools: [{name: web, backends: [{name: b1, address: 10.0.1.1}]}]\n"
-#define SERVICE "services: [{name: shop, vips: [192.0.2.1], listen: [tcp/80], pool: web}]\n"
-
-/* What is given stands in line 2 or 3. */
-#define BACKENDS(text) NODE "pools: [{name: web, backends: [" text "]}]\n" SERVICE
-#define POOL_OF(text) \
-	NODE "pools: [{name: web, " text ", backends: [{name: b1, address: 10.0.1.1}]}]\n" SERVICE
-#define SERVED(text) NODE POOL "services: [{" text "}]\n"
-#define SHOP(text)   SERVED("name: shop, pool: web, vips: [192.0.2.1], listen: [tcp/80], " text)
-
-struct wrong {
-	int line, column;
-	const char *part;
-};
-
-struct wrong_case {
-	const char *text;
-	struct wrong wrongs[8]; /* ended by line 0 */
-};
+#include "tests/lib/conf_expect.h"
 
 static const struct wrong_case wrong_cases[] = {
 	{"node: {name: agent-b1, interfaces: [eth0]}\n" POOL SERVICE,

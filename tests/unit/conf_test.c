@@ -51,21 +51,39 @@ static const char full[] =
 	"    on_down: reset\n"
 	"    on_down_keep: 5m\n"
 	"    backends:\n"
-	"      - {name: b1, address: 10.0.1.11, weight: 0}\n"
-	"      - {name: b2, address: 10.0.1.12, port: 80, state: drain, backup: false}\n"
-	"      - {name: b9, address: \"2001:db8:9::9\", weight: 1000000, state: maint}\n"
+	"      - {name: b1, address: 10.0.1.11, weight: 0, server_id: 16777216}\n"
+	"      - {name: b2, address: 10.0.1.12, state: drain, backup: false, server_id: 1}\n"
+	"      - {name: b9, address: \"2001:db8:9::9\", weight: 1000000, server_id: 9, state: "
+	"maint}\n"
 	"services:\n"
 	"  - name: shop\n"
-	"    vips: [198.51.100.10, 198.51.100.11/32, \"2001:db8:10::10\"]\n"
-	"    listen: [tcp/80, udp/80]\n"
+	"    vips: [198.51.100.10, 198.51.100.11/32, \"2001:db8:10::10\", 203.0.113.0/24]\n"
+	"    listen: [tcp/80, udp/80, any, tcp/any, udp/8000-8099]\n"
 	"    pool: web\n"
-	"    forward: ipip\n"
+	"    forward: geneve\n"
 	"    second_chance: false\n"
-	"    policy: 5-tuple\n"
+	"    policy: source-prefix\n"
+	"    source_prefix4: 16\n"
+	"    source_prefix6: 48\n"
+	"    tcp_server_id: true\n"
 	"    tracking: none\n"
+	"    fragments: drop\n"
 	"    oversize_df: drop\n"
-	"    oversize_nodf: drop\n"
+	"    oversize_nodf: icmp\n"
+	"    mss_clamp: 1400\n"
+	"    on_empty: pass\n"
+	"    allow: [\"::/0\", 10.0.0.0/8]\n"
+	"    deny: [10.1.0.0/16, 10.2.0.1]\n"
+	"    rate_limit: 3k\n"
+	"  - name: quic\n"
+	"    vips: [198.51.100.12]\n"
+	"    listen: [udp/443]\n"
+	"    pool: web\n"
+	"    forward: gre\n"
+	"    policy: quic-cid\n"
+	"    quic: {cid: quic-lb, config: 6, length: 4}\n"
 	"    mss_clamp: off\n"
+	"    oversize_nodf: drop\n"
 	"    on_empty: drop\n"
 	"    allow: [\"::/0\", 0.0.0.0/0]\n"
 	"    deny: []\n";
@@ -80,28 +98,10 @@ static const char agent_full[] = "agent:\n"
 				 "  peers: []\n"
 				 "  vips: [198.51.100.10, \"2001:db8:10::10\"]\n"
 				 "  path_mtu: 1500\n"
-				 "  ports: []\n";
-
-static void show(const char *text, const struct err_list *errors)
-{
-	fprintf(stderr, "%s\n", text);
-	for (size_t i = 0; i < errors->count; i++)
-		fprintf(stderr, "  %d:%d: %s\n", errors->errors[i].line, errors->errors[i].column,
-			errors->errors[i].text);
-}
-
-static struct conf *parsed(const char *text)
-{
-	struct err_list errors = {0};
-	struct conf *conf = NULL;
-
-	if (conf_parse(text, strlen(text), &conf, &errors)) {
-		show(text, &errors);
-		fail();
-	}
-	assert_int_equal(errors.count, 0);
-	return conf;
-}
+				 "  ipopt: true\n"
+				 "  ports:\n"
+				 "  - {vip: 198.51.100.10, listen: tcp/443, to: 8443}\n"
+				 "  - {vip: \"2001:db8:10::10\", listen: udp/443, to: 8443}\n";
 
 static void assert_addr(const struct addr *addr, const char *text)
 {
@@ -121,7 +121,7 @@ static void assert_prefix(const struct prefix *prefix, const char *text)
 
 static void test_node(void **state)
 {
-	struct conf *conf = parsed(full);
+	struct conf *conf = conf_expect_right(full);
 	const struct conf_node *node = &conf->node;
 
 	(void)state;
@@ -136,6 +136,10 @@ static void test_node(void **state)
 	assert_int_equal(node->flows.entries, 65536);
 	assert_int_equal(node->flows.insert_limit, 5000);
 	assert_int_equal(node->reply_limit, 2000);
+	assert_int_equal(node->slow_limit, 3000);
+	assert_true(node->decap);
+	assert_int_equal(node->balancer_count, 3);
+	assert_prefix(&node->balancers[2], "::/0");
 	assert_int_equal(node->flows.established_ms, 3600000);
 	assert_int_equal(node->flows.handshake_ms, 20000);
 	assert_int_equal(node->flows.closing_ms, 5000);
@@ -146,7 +150,7 @@ static void test_node(void **state)
 
 static void test_pool(void **state)
 {
-	struct conf *conf = parsed(full);
+	struct conf *conf = conf_expect_right(full);
 	const struct conf_pool *pool = &conf->pools[0];
 
 	(void)state;
@@ -167,7 +171,7 @@ static void test_pool(void **state)
 	assert_int_equal(pool->backends[0].port, 0);
 	assert_int_equal(pool->backends[0].place.line, 22);
 	assert_int_equal(pool->backends[0].place.column, 9);
-	assert_int_equal(pool->backends[1].port, 80);
+	assert_int_equal(pool->backends[0].server_id, 1 << 24);
 	assert_int_equal(pool->backends[1].weight, 100);
 	assert_int_equal(pool->backends[1].state, CONF_STATE_DRAIN);
 	assert_addr(&pool->backends[2].address, "2001:db8:9::9");
@@ -178,30 +182,44 @@ static void test_pool(void **state)
 
 static void test_service(void **state)
 {
-	struct conf *conf = parsed(full);
+	struct conf *conf = conf_expect_right(full);
 	const struct conf_service *service = &conf->services[0];
 
 	(void)state;
-	assert_int_equal(conf->service_count, 1);
+	assert_int_equal(conf->service_count, 2);
 	assert_string_equal(service->name, "shop");
 	assert_ptr_equal(service->pool, &conf->pools[0]);
-	assert_int_equal(service->vip_count, 3);
+	assert_int_equal(service->vip_count, 4);
 	assert_addr(&service->vips[1].addr, "198.51.100.11");
 	assert_addr(&service->vips[2].addr, "2001:db8:10::10");
-	assert_int_equal(service->listen_count, 2);
+	assert_int_equal(service->listen_count, 5);
 	assert_int_equal(service->listens[0].proto, IPPROTO_TCP);
 	assert_int_equal(service->listens[1].proto, IPPROTO_UDP);
 	assert_int_equal(service->listens[1].first, 80);
 	assert_int_equal(service->listens[1].last, 80);
-	assert_int_equal(service->forward, CONF_FORWARD_IPIP);
+	assert_int_equal(service->forward, CONF_FORWARD_GENEVE);
 	assert_int_equal(service->tracking, CONF_TRACKING_NONE);
+	assert_int_equal(service->policy, CONF_POLICY_SOURCE_PREFIX);
+	assert_int_equal(service->source_prefix4, 16);
+	assert_int_equal(service->source_prefix6, 48);
+	assert_true(service->tcp_server_id);
+	assert_int_equal(service->fragments, CONF_FRAGMENTS_DROP);
 	assert_int_equal(service->oversize_df, CONF_OVERSIZE_DROP);
+	assert_int_equal(service->oversize_nodf, CONF_NODF_ICMP);
+	assert_int_equal(service->mss_clamp, 1400);
+	assert_int_equal(service->on_empty, CONF_EMPTY_PASS);
+	assert_int_equal(service->allow_count, 2);
+	assert_prefix(&service->allow[0], "::/0");
+	assert_int_equal(service->deny_count, 2);
+	assert_prefix(&service->deny[1], "10.2.0.1/32");
+	assert_int_equal(service->rate_limit, 3000);
+	assert_int_equal(conf->services[1].allow_count, 0);
 	conf_free(conf);
 }
 
 static void test_defaults(void **state)
 {
-	struct conf *conf = parsed(plain);
+	struct conf *conf = conf_expect_right(plain);
 	const struct conf_pool *pool = &conf->pools[0];
 	char name[CONF_NAME_MAX + 1];
 
@@ -259,7 +277,7 @@ static void test_agent(void **state)
 /* A mapping shared by an anchor is read in each place; the port is the first TCP one of all. */
 static void test_aliases_and_ports(void **state)
 {
-	struct conf *conf = parsed(
+	struct conf *conf = conf_expect_right(
 		NODE "pools:\n"
 		     "  - {name: a, backends: &b [{name: b1, address: 10.0.0.1}]}\n"
 		     "  - {name: b, check: &c {interval: 5s}, backends: *b}\n"
@@ -281,7 +299,7 @@ static void test_warnings(void **state)
 	static const char text[] = NODE
 		"pools:\n"
 		"  - {name: idle, backends: [{name: b1, address: 10.0.0.1, weight: 0}]}\n";
-	struct conf *conf = parsed(text);
+	struct conf *conf = conf_expect_right(text);
 	struct err_list warnings = {0};
 
 	(void)state;
@@ -294,7 +312,7 @@ static void test_warnings(void **state)
 	assert_non_null(strstr(warnings.errors[2].text, "weight 0"));
 	err_list_fini(&warnings);
 	conf_free(conf);
-	conf = parsed(full);
+	conf = conf_expect_right(full);
 	conf_warnings(conf, &warnings);
 	assert_int_equal(warnings.count, 0);
 	conf_free(conf);
@@ -302,41 +320,10 @@ static void test_warnings(void **state)
 
 /* --- wrong files --- */
 
-static void assert_wrongs(const char *text, const struct err_list *errors,
-			  const struct wrong *wrongs, size_t most)
-{
-	size_t count = 0;
-
-	while (count < most && wrongs[count].line)
-		count++;
-	for (size_t i = 0; i < count && i < errors->count; i++) {
-		const struct err *err = &errors->errors[i];
-
-		if (err->line == wrongs[i].line && err->column == wrongs[i].column &&
-		    strstr(err->text, wrongs[i].part))
-			continue;
-		show(text, errors);
-		fail_msg("expected %d:%d: %s", wrongs[i].line, wrongs[i].column, wrongs[i].part);
-	}
-	if (errors->count != count) {
-		show(text, errors);
-		fail_msg("%zu errors, expected %zu", errors->count, count);
-	}
-}
-
 static void test_wrong_files(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < LENGTH(wrong_cases); i++) {
-		const struct wrong_case *one = &wrong_cases[i];
-		struct err_list errors = {0};
-		struct conf *conf = NULL;
-
-		assert_int_equal(conf_parse(one->text, strlen(one->text), &conf, &errors), -EINVAL);
-		assert_null(conf);
-		assert_wrongs(one->text, &errors, one->wrongs, LENGTH(one->wrongs));
-		err_list_fini(&errors);
-	}
+	conf_expect_refused(wrong_cases, LENGTH(wrong_cases));
 }
 
 /* A file that uses all that is planned: one error for each key that does not work. */
@@ -373,7 +360,7 @@ static void test_not_yet(void **state)
 
 	(void)state;
 	assert_int_equal(conf_parse(text, strlen(text), &conf, &errors), -EINVAL);
-	assert_wrongs(text, &errors, wrongs, LENGTH(wrongs));
+	conf_expect_wrongs(text, &errors, wrongs, LENGTH(wrongs));
 	for (size_t i = 0; i < errors.count; i++)
 		assert_non_null(strstr(errors.errors[i].text, "not work yet"));
 	err_list_fini(&errors);
@@ -401,31 +388,46 @@ static void test_wrong_agents(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < LENGTH(cases); i++) {
-		struct err_list errors = {0};
-		struct conf_agent *agent = NULL;
-
-		assert_int_equal(
-			conf_agent_parse(cases[i].text, strlen(cases[i].text), &agent, &errors),
-			-EINVAL);
-		assert_wrongs(cases[i].text, &errors, cases[i].wrongs, LENGTH(cases[i].wrongs));
-		err_list_fini(&errors);
-	}
+	conf_expect_agents_refused(cases, LENGTH(cases));
 }
 
 /* --- the way back --- */
 
+static void assert_same_service(const struct conf_service *a, const struct conf_service *b)
+{
+	assert_int_equal(a->vip_count, b->vip_count);
+	assert_int_equal(a->listen_count, b->listen_count);
+	assert_int_equal(a->allow_count, b->allow_count);
+	assert_int_equal(a->deny_count, b->deny_count);
+	assert_memory_equal(a->vips, b->vips, a->vip_count * sizeof(*a->vips));
+	assert_memory_equal(&a->quic, &b->quic, sizeof(a->quic));
+	assert_int_equal(a->forward, b->forward);
+	assert_int_equal(a->tracking, b->tracking);
+	assert_int_equal(a->policy, b->policy);
+	assert_int_equal(a->source_prefix4, b->source_prefix4);
+	assert_int_equal(a->source_prefix6, b->source_prefix6);
+	assert_int_equal(a->tcp_server_id, b->tcp_server_id);
+	assert_int_equal(a->fragments, b->fragments);
+	assert_int_equal(a->oversize_df, b->oversize_df);
+	assert_int_equal(a->oversize_nodf, b->oversize_nodf);
+	assert_int_equal(a->mss_clamp, b->mss_clamp);
+	assert_int_equal(a->on_empty, b->on_empty);
+	assert_int_equal(a->rate_limit, b->rate_limit);
+}
+
 static void assert_round_trip(const char *text)
 {
-	struct conf *conf = parsed(text), *again;
+	struct conf *conf = conf_expect_right(text), *again;
 	char *form = conf_format(conf), *second;
 
-	again = parsed(form);
+	again = conf_expect_right(form);
 	second = conf_format(again);
 	assert_string_equal(form, second);
 	assert_string_equal(conf->seed, again->seed);
 	assert_int_equal(conf->pool_count, again->pool_count);
 	assert_int_equal(conf->service_count, again->service_count);
+	for (size_t i = 0; i < conf->service_count; i++)
+		assert_same_service(&conf->services[i], &again->services[i]);
 	/* Counts are behind pointers; these have none. */
 	assert_memory_equal(&conf->node.flows, &again->node.flows, sizeof(conf->node.flows));
 	for (size_t i = 0; i < conf->pool_count; i++) {
