@@ -113,6 +113,84 @@ static void test_listens_of_a_vip(void **state)
 	assert_refused(text, 5, "VIP 192.0.2.1 has more than 14 listens");
 }
 
+/* Prefixes have a limit of their own, in all services together. */
+static void test_ranges(void **state)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	fputs(NODE POOL "services:\n- {name: a, pool: web, listen: [tcp/80], vips: [", out);
+	for (int i = 0; i < CONF_VIP_RANGES_MAX; i++)
+		fprintf(out, "11.%d.%d.0/24,", i / 256, i % 256);
+	fputs("]}\n", out);
+	fflush(out);
+	conf_free(accepted(text));
+	fputs("- {name: b, pool: web, listen: [tcp/80], vips: [12.0.0.0/8, 11.0.0.0/16]}\n", out);
+	fclose(out);
+	assert_refused(text, 0, "there are more than 1024 VIPs that are prefixes");
+}
+
+static void test_access_lists(void **state)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	fputs(NODE POOL "services:\n- {name: a, pool: web, listen: [tcp/80], vips: [192.0.2.1],\n"
+			"   deny: [",
+	      out);
+	for (int i = 0; i < CONF_ACCESS_MAX; i++)
+		fprintf(out, "11.%d.%d.%d,", i >> 16, i >> 8 & 255, i & 255);
+	fputs("]}\n", out);
+	fflush(out);
+	conf_free(accepted(text));
+	fputs("- {name: b, pool: web, listen: [tcp/81], vips: [192.0.2.1], allow: [11.0.0.1]}\n",
+	      out);
+	fclose(out);
+	assert_refused(text, 6, "allow and deny have 120001 prefixes, expected 120000 at most");
+}
+
+/* Services of two large pools that change ports, on a thousand VIPs. `step` from the listens of
+ * one VIP to those of the next. */
+static char *port_changes(int step)
+{
+	enum { BACKENDS = 8000, PAIRS = 1000 };
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	fputs(NODE "pools:\n", out);
+	for (int pool = 0; pool < 2; pool++) {
+		fprintf(out, "- {name: p%d, check: {type: none}, backends: [", pool);
+		for (int i = 0; i < BACKENDS; i++)
+			fprintf(out, "{name: b%d, address: 10.1.%d.%d, port: %d},", i, i / 250,
+				i % 250 + 1, 8443 + pool);
+		fputs("]}\n", out);
+	}
+	fputs("services:\n", out);
+	for (int i = 0; i < 2 * PAIRS; i++)
+		fprintf(out,
+			"- {name: s%d, vips: [192.0.%d.%d], listen: [tcp/%d], pool: p%d, forward: "
+			"geneve}\n",
+			i, i / 500, i % 500 / 2 + 1, 443 + i % 2 + i / 2 * step, i % 2);
+	fclose(out);
+	return text;
+}
+
+/* The same two pools and listens are compared once; there is an end to what is compared. */
+static void test_many_ports(void **state)
+{
+	char *text = port_changes(0);
+
+	(void)state;
+	conf_free(accepted(text));
+	free(text);
+	assert_refused(port_changes(2), 1, "too many backends of services that share VIPs");
+}
+
 static void test_sums_of_pools(void **state)
 {
 	char *text = NULL;
@@ -239,9 +317,11 @@ static void test_default_name(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_limits),        cmocka_unit_test(test_listens_of_a_vip),
-		cmocka_unit_test(test_sums_of_pools), cmocka_unit_test(test_bombs),
-		cmocka_unit_test(test_files),         cmocka_unit_test(test_default_name),
+		cmocka_unit_test(test_limits),       cmocka_unit_test(test_listens_of_a_vip),
+		cmocka_unit_test(test_ranges),       cmocka_unit_test(test_access_lists),
+		cmocka_unit_test(test_many_ports),   cmocka_unit_test(test_sums_of_pools),
+		cmocka_unit_test(test_bombs),        cmocka_unit_test(test_files),
+		cmocka_unit_test(test_default_name),
 	};
 
 	return cmocka_run_group_tests_name("conf limits", tests, NULL, NULL);

@@ -374,6 +374,58 @@ static void test_settings(void **state)
 	conf_expect_refused(cases, LENGTH(cases));
 }
 
+/* --- a whole file --- */
+
+static void test_whole_file(void **state)
+{
+	struct conf *conf = conf_expect_right(
+		"node:\n"
+		"  name: lb1\n"
+		"  interfaces: [eth0]\n"
+		"  xdp: native\n"
+		"  path_mtu: 1500\n"
+		"  tunnel: {source4: 100.64.1.0/24, source6: \"2001:db8:f::/64\"}\n"
+		"  flows: {entries: 1M, insert_limit: 125k, established: 2h, handshake: 30s, "
+		"closing: "
+		"15s, udp: 60s}\n"
+		"seed: 5eed-of-the-fleet\n"
+		"pools:\n"
+		"  - name: web\n"
+		"    hash: maglev\n"
+		"    table_size: auto\n"
+		"    check: {type: tcp, port: 80, via: node, interval: 2s, timeout: 1s, rise: 2, "
+		"fall: "
+		"3}\n"
+		"    on_down: keep\n"
+		"    on_down_keep: 60s\n"
+		"    backends:\n"
+		"      - {name: b1, address: 10.0.1.11, weight: 100}\n"
+		"      - {name: b2, address: 10.0.1.12, weight: 100, state: drain}\n"
+		"      - {name: b9, address: \"2001:db8:9::9\", weight: 50}\n"
+		"services:\n"
+		"  - name: shop\n"
+		"    vips: [198.51.100.10, \"2001:db8:10::10\"]\n"
+		"    listen: [tcp/80, tcp/443, udp/443, tcp/8000-8099]\n"
+		"    pool: web\n"
+		"    forward: ipip\n"
+		"    second_chance: false\n"
+		"    policy: 5-tuple\n"
+		"    tracking: always\n"
+		"    fragments: pin\n"
+		"    oversize_df: icmp\n"
+		"    oversize_nodf: fragment\n"
+		"    mss_clamp: auto\n"
+		"    on_empty: reject\n"
+		"    allow: [0.0.0.0/0, \"::/0\"]\n"
+		"    deny: []\n");
+
+	(void)state;
+	assert_int_equal(conf->services[0].listen_count, 4);
+	assert_int_equal(conf->services[0].listens[3].last, 8099);
+	assert_int_equal(conf->services[0].allow_count, 0);
+	conf_free(conf);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -385,6 +437,7 @@ int main(void)
 		cmocka_unit_test(test_server_ids),
 		cmocka_unit_test(test_access),
 		cmocka_unit_test(test_settings),
+		cmocka_unit_test(test_whole_file),
 	};
 
 	return cmocka_run_group_tests_name("conf services", tests, NULL, NULL);

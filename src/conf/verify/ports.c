@@ -189,14 +189,40 @@ static void check_way_back(struct context *context, const struct neighbours *pai
 	}
 }
 
+static int compare_listens(const struct conf_listen *a, const struct conf_listen *b)
+{
+	if (a->proto != b->proto)
+		return a->proto - b->proto;
+	return a->first != b->first ? a->first - b->first : a->last - b->last;
+}
+
+static int compare_services(const struct conf_service *a, const struct conf_service *b)
+{
+	if (a->pool != b->pool)
+		return a->pool < b->pool ? -1 : 1;
+	return verify_changes_ports(a->forward) - verify_changes_ports(b->forward);
+}
+
+/* 0: what is true of the one pair is true of the other. */
 static int compare_neighbours(const void *a, const void *b)
 {
 	const struct neighbours *x = a, *y = b;
+	int order = compare_services(x->a, y->a);
 
-	if (x->listen_a != y->listen_a)
-		return x->listen_a < y->listen_a ? -1 : 1;
-	if (x->listen_b != y->listen_b)
-		return x->listen_b < y->listen_b ? -1 : 1;
+	order = order ? order : compare_services(x->b, y->b);
+	order = order ? order : compare_listens(x->listen_a, y->listen_a);
+	return order ? order : compare_listens(x->listen_b, y->listen_b);
+}
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct neighbours *x = a, *y = b;
+	int order = compare_neighbours(a, b);
+
+	if (order)
+		return order;
+	if (x->a != y->a)
+		return x->a < y->a ? -1 : 1;
 	return strcmp(x->vip, y->vip);
 }
 
@@ -208,14 +234,12 @@ void verify_ways_back(struct reader *reader, const struct conf *conf, struct nei
 	if (count == 0)
 		return;
 	context.sorted = arena_array(reader->scratch, conf->pool_count, sizeof(*context.sorted));
-	qsort(list, count, sizeof(*list), compare_neighbours);
+	qsort(list, count, sizeof(*list), compare_places);
 	for (size_t i = 0; i < count && !reader->errors->dropped; i++) {
 		struct neighbours turned = {list[i].b, list[i].a, list[i].listen_b,
 					    list[i].listen_a, list[i].vip};
 
-		/* The same two on other VIPs say the same. */
-		if (i && list[i].listen_a == list[i - 1].listen_a &&
-		    list[i].listen_b == list[i - 1].listen_b)
+		if (i && compare_neighbours(&list[i - 1], &list[i]) == 0)
 			continue;
 		check_way_back(&context, &list[i]);
 		check_way_back(&context, &turned);

@@ -75,6 +75,7 @@ struct neighbours {
 	const char *vip; /* begins with its text, which a space ends */
 };
 
-/* That two listens of a VIP do not meet in one port of a backend. Sorts. */
+/* That two listens of a VIP do not meet in one port of a backend; of pairs whose pools and listens
+ * are the same the first in the file is told. Sorts. */
 void verify_ways_back(struct reader *reader, const struct conf *conf, struct neighbours *list,
 		      size_t count);
