@@ -161,6 +161,37 @@ static void test_sizes(void **state)
 	json_decref(value);
 }
 
+/* Each mode between each pair of families: what docs/design/05-modes.md says that it adds. */
+static void test_sizes_of_modes(void **state)
+{
+	static const struct {
+		const char *mode;
+		int added[4]; /* IPv4 to IPv4, to IPv6, IPv6 to IPv4, to IPv6; -1: refused */
+	} cases[] = {
+		{"ipip", {20, 40, 20, 40}},   {"gre", {24, 44, 24, 44}},  {"gue", {28, 48, 28, 48}},
+		{"geneve", {48, 68, 60, 80}}, {"ipopt", {8, -1, -1, 24}}, {"l2dsr", {0, 0, 0, 0}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 4 * sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *mode = cases[i / 4].mode;
+		int added = cases[i / 4].added[i % 4], vip4 = i % 4 < 2, backend4 = i % 2 == 0;
+		char text[512], line[160];
+
+		snprintf(text, sizeof(text), SIZED("nowhere0", "", "%s", "%s", "%s"),
+			 backend4 ? BACK4 : BACK6, vip4 ? VIP4 : VIP6, mode);
+		assert_int_equal(CHECK(text, "-"), added < 0 ? EXIT_NO : EXIT_OK);
+		if (added < 0)
+			continue;
+		snprintf(line, sizeof(line),
+			 "IPv%d to IPv%d: 1500 bytes (assumed) less %d for %s leave %d for a "
+			 "packet, MSS %d\n",
+			 vip4 ? 4 : 6, backend4 ? 4 : 6, added, mode, 1500 - added,
+			 1500 - added - (vip4 ? 40 : 60));
+		assert_says(out, line);
+	}
+}
+
 /* What is not as by default is said of a service, and what follows from it is noted. */
 static void test_settings(void **state)
 {
@@ -212,6 +243,13 @@ static void test_agent(void **state)
 	(void)state;
 	assert_int_equal(CHECK(AGENT, "-"), EXIT_OK);
 	assert_says(out, "agent b7: eth0; xdp auto, 1 VIP, tunnels from 10.0.0.1/32\n- is right\n");
+	assert_int_equal(CHECK("agent: {interfaces: [eth0], balancers: [10.0.0.1], vips: "
+			       "[192.0.2.0/24], name: b7,\n ipopt: true, ports: [{vip: 192.0.2.9, "
+			       "listen: tcp/443, to: 8443}]}\n",
+			       "-"),
+			 EXIT_OK);
+	assert_says(out, "10.0.0.1/32, and packets with ipopt's option; ports: 192.0.2.9 tcp/443 "
+			 "to 8443\n");
 	assert_int_equal(CHECK(GOOD, "--agent", "-"), EXIT_NO);
 	assert_says(err, "-:1:1: agent is missing");
 	assert_says(err, "unknown key \"node\", expected one of agent");
@@ -264,6 +302,7 @@ static void test_schema_and_keys(void **state)
 {
 	static const char weight[] =
 		"properties/pools/items/properties/backends/items/properties/weight";
+	static const char service[] = "properties/services/items/properties";
 	char path[128];
 	json_t *value;
 
@@ -275,10 +314,17 @@ static void test_schema_and_keys(void **state)
 	snprintf(path, sizeof(path), "%s/default", weight);
 	assert_string_equal(at(value, path), "100");
 	assert_null(json_object_get(json_object_get(value, "properties"), "bgp"));
+	snprintf(path, sizeof(path), "%s/tcp_server_id/type", service);
+	assert_string_equal(at(value, path), "boolean0");
+	snprintf(path, sizeof(path), "%s/quic/properties/length/maximum", service);
+	assert_string_equal(at(value, path), "4");
 	json_decref(value);
 	assert_int_equal(CHECK("", "--schema", "--agent"), EXIT_OK);
 	value = parsed();
 	assert_string_equal(at(value, "properties/agent/properties/vips/type"), "array0");
+	assert_string_equal(
+		at(value, "properties/agent/properties/ports/items/properties/to/maximum"),
+		"65535");
 	json_decref(value);
 	assert_int_equal(CHECK("", "--keys"), EXIT_OK);
 	assert_says(out, "\npools[].backends[].weight\n");
@@ -306,7 +352,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_right),           cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_settings),        cmocka_unit_test(test_wrong),
+		cmocka_unit_test(test_sizes_of_modes),  cmocka_unit_test(test_settings),
+		cmocka_unit_test(test_sizes_of_modes),  cmocka_unit_test(test_wrong),
 		cmocka_unit_test(test_agent),           cmocka_unit_test(test_json),
 		cmocka_unit_test(test_schema_and_keys), cmocka_unit_test(test_command_line),
 	};

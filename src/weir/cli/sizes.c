@@ -68,7 +68,8 @@ static void add_way(const struct conf_service *service, bool vip4, bool backend4
 		    struct sizes *sizes)
 {
 	struct sizes_way *way = &sizes->ways[sizes->way_count];
-	uint32_t room = sizes->mtu - sizes->tags, headers = sizeof(struct tcphdr);
+	uint32_t room = sizes->mtu > sizes->tags ? sizes->mtu - sizes->tags : 0;
+	uint32_t headers = sizeof(struct tcphdr);
 
 	if (!has_vip(service, vip4) || !has_backend(service, backend4))
 		return;
