@@ -20,8 +20,11 @@
 /* What the configuration allows, the tables hold. */
 _Static_assert(CONF_VIPS_MAX == (int)ABI_VIPS_USED, "VIPs");
 _Static_assert(CONF_VIP_RANGES_MAX == (int)ABI_VIP_RANGES, "VIPs that are prefixes");
-_Static_assert(2 * CONF_ACCESS_MAX + CONF_VIP_RANGES_MAX + CONF_BALANCERS_MAX <= (int)ABI_PREFIXES,
-	       "prefixes, those of access lists twice while they change");
+/* A list without `allow` has a prefix for each family; all of them twice while they change. */
+_Static_assert(2 * (CONF_ACCESS_MAX + 2 * CONF_SERVICES_MAX) + CONF_VIP_RANGES_MAX +
+			       CONF_BALANCERS_MAX <=
+		       (int)ABI_PREFIXES,
+	       "prefixes");
 _Static_assert(CONF_BACKENDS_MAX <= (int)ABI_SERVERS_USED, "server ids");
 _Static_assert(CONF_VIP_LISTENS_MAX == (int)ABI_VIP_LISTENS, "listens of a VIP");
 _Static_assert(CONF_SERVICES_MAX == (int)ABI_SERVICES - 1, "services, less the one for none");
