@@ -18,8 +18,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/if_vlan.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -171,6 +173,22 @@ int host_interface_mtu(const char *interface, uint32_t *ret, struct err *err)
 	if (!error)
 		*ret = (uint32_t)answer.ifr_mtu;
 	return error;
+}
+
+int host_interface_below(const char *interface, char *ret)
+{
+	struct vlan_ioctl_args args = {.cmd = GET_VLAN_REALDEV_NAME_CMD};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), answer;
+
+	if (fd < 0)
+		return -errno;
+	snprintf(args.device1, sizeof(args.device1), "%s", interface);
+	answer = ioctl(fd, SIOCGIFVLAN, &args);
+	close(fd);
+	if (answer < 0)
+		return -ENOENT;
+	snprintf(ret, IF_NAMESIZE, "%.*s", IF_NAMESIZE - 1, args.u.device2);
+	return 0;
 }
 
 int host_interface_is_up(const char *interface, bool *ret, struct err *err)

@@ -49,6 +49,8 @@ int host_local_route_remove(const struct prefix *prefix, struct err *err);
 
 /* -ENODEV: there is none of that name. */
 int host_interface_mtu(const char *interface, uint32_t *ret, struct err *err);
+/* Of a VLAN's device the one below it, into IF_NAMESIZE bytes. -ENOENT: it is no such device. */
+int host_interface_below(const char *interface, char *ret);
 int host_interface_is_up(const char *interface, bool *ret, struct err *err);
 /* Are there tc filters on the interface's clsact qdisc, whoever put them there? */
 int host_has_filters(const char *interface, bool *ret, struct err *err);

@@ -46,6 +46,7 @@ static void fuzz_conf(const char *text, size_t length)
 	}
 	must(errors.count == 0, "right, but with errors");
 	conf_warnings(conf, &errors);
+	conf_notes(conf, &errors);
 	err_list_fini(&errors);
 	first = conf_format(conf);
 	must(conf_parse(first, strlen(first), &again, &errors) == 0, "its own form is refused");

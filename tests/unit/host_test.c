@@ -75,6 +75,23 @@ static void test_addresses_of_other_interfaces_are_told_apart(void **state)
 	assert_int_equal(count_on("192.0.2.7", if_nametoindex("v0")), 1);
 }
 
+/* Where the kernel has VLAN devices; else that nothing else is taken for one. */
+static void test_below_a_vlan(void **state)
+{
+	char below[IF_NAMESIZE] = "as it was";
+
+	(void)state;
+	assert_int_equal(host_interface_below("lo", below), -ENOENT);
+	assert_int_equal(host_interface_below("v0", below), -ENOENT);
+	assert_int_equal(host_interface_below("nowhere0", below), -ENOENT);
+	assert_string_equal(below, "as it was");
+	if (system("ip link add link v0 name v0.7 type vlan id 7 2>/dev/null") != 0)
+		return;
+	assert_int_equal(host_interface_below("v0.7", below), 0);
+	assert_string_equal(below, "v0");
+	assert_int_equal(system("ip link del v0.7"), 0);
+}
+
 static void test_many_addresses_are_listed(void **state)
 {
 	struct err err;
@@ -198,6 +215,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_addresses_come_and_go),
 		cmocka_unit_test(test_addresses_of_other_interfaces_are_told_apart),
+		cmocka_unit_test(test_below_a_vlan),
 		cmocka_unit_test(test_many_addresses_are_listed),
 		cmocka_unit_test(test_local_routes_come_and_go),
 		cmocka_unit_test(test_sysctls_read_back_and_refuse),

@@ -159,8 +159,9 @@ static const struct conf_key keys[] = {
 	 .min = 88,
 	 .max = UINT16_MAX,
 	 .fallback = "auto",
-	 .help = "the largest MSS that a client's SYN may offer, in bytes; auto: what the path "
-		 "carries"},
+	 .help = "the largest MSS that a client's SYN may offer, in bytes, which bounds what "
+		 "the server sends; auto and off: as it comes, since that passes no tunnel, and "
+		 "what clients send is bounded by the agent"},
 	{.path = "services[].on_empty",
 	 .type = CONF_TYPE_CHOICE,
 	 AT(conf_service, on_empty),

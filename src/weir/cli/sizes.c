@@ -4,46 +4,51 @@
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/tcp.h>
+#include <net/if.h>
 #include <stdio.h>
 
 #include "host/host.h"
 #include "tunnel/mode.h"
 #include "weir/node/assemble.h"
 
-enum { MTU_ASSUMED = 1500, IP6_MIN = 1280 };
+enum { MTU_ASSUMED = 1500, IP6_MIN = 1280, TAGS_MAX = 2, TAG_BYTES = 4 };
 
-/*
- * Bytes of the VLAN tags that a frame gets on its way out of the interface, where the device's MTU
- * does not count them already.
- */
-static uint32_t tags_of(const char *interface)
+static void offer_mtu(struct sizes *sizes, uint32_t mtu, uint32_t tags, const char *from)
 {
-	(void)interface;
-	return 0;
+	if (sizes->mtu && sizes->mtu - sizes->tags <= mtu - tags)
+		return;
+	sizes->mtu = mtu;
+	sizes->tags = tags;
+	snprintf(sizes->mtu_from, sizeof(sizes->mtu_from), "%s", from);
+}
+
+/* What sends for a VLAN's device is the interface below it, which has the tags to carry too. */
+static void offer_interface(struct sizes *sizes, const char *interface)
+{
+	char name[IF_NAMESIZE];
+	struct err err;
+	uint32_t mtu;
+
+	snprintf(name, sizeof(name), "%s", interface);
+	for (uint32_t tags = 0; tags <= TAGS_MAX * TAG_BYTES; tags += TAG_BYTES) {
+		if (host_interface_mtu(name, &mtu, &err))
+			return;
+		if (mtu > tags)
+			offer_mtu(sizes, mtu, tags, name);
+		if (host_interface_below(name, name))
+			return;
+	}
 }
 
 /* The smallest of them all: which one a backend is behind is known only when routes are. */
 static void find_mtu(const struct conf_node *node, struct sizes *sizes)
 {
-	sizes->mtu = node->path_mtu;
-	sizes->mtu_from = "path_mtu";
-	for (size_t i = 0; i < node->interface_count; i++) {
-		uint32_t tags = tags_of(node->interfaces[i]);
-		struct err err;
-		uint32_t mtu;
-
-		sizes->tags = tags > sizes->tags ? tags : sizes->tags;
-		if (host_interface_mtu(node->interfaces[i], &mtu, &err))
-			continue;
-		if (sizes->mtu && sizes->mtu <= mtu)
-			continue;
-		sizes->mtu = mtu;
-		sizes->mtu_from = node->interfaces[i];
-	}
-	if (sizes->mtu)
-		return;
-	sizes->mtu = MTU_ASSUMED;
-	sizes->mtu_from = "assumed";
+	if (node->path_mtu)
+		offer_mtu(sizes, node->path_mtu, 0, "path_mtu");
+	for (size_t i = 0; i < node->interface_count; i++)
+		offer_interface(sizes, node->interfaces[i]);
+	if (!sizes->mtu)
+		offer_mtu(sizes, MTU_ASSUMED, 0, "assumed");
 }
 
 static bool has_vip(const struct conf_service *service, bool is4)
@@ -68,7 +73,7 @@ static void add_way(const struct conf_service *service, bool vip4, bool backend4
 		    struct sizes *sizes)
 {
 	struct sizes_way *way = &sizes->ways[sizes->way_count];
-	uint32_t room = sizes->mtu > sizes->tags ? sizes->mtu - sizes->tags : 0;
+	uint32_t room = sizes->mtu - sizes->tags;
 	uint32_t headers = sizeof(struct tcphdr);
 
 	if (!has_vip(service, vip4) || !has_backend(service, backend4))

@@ -20,9 +20,9 @@ struct sizes_way {
 };
 
 struct sizes {
-	uint32_t mtu;         /* the largest packet on the way to the backends */
-	const char *mtu_from; /* an interface, "path_mtu", or "assumed" */
-	uint32_t tags;        /* bytes of VLAN tags that go off it */
+	uint32_t mtu;      /* the largest packet on the way to the backends */
+	char mtu_from[16]; /* an interface, "path_mtu", or "assumed" */
+	uint32_t tags;     /* bytes of VLAN tags that go off it */
 	struct sizes_way ways[4];
 	size_t way_count;
 };
