@@ -85,12 +85,15 @@ must "which JSON tells" json_is '.errors | length == 1' <out
 space quiet
 in_ns quiet ip link add eth0 type veth peer name eth1
 in_ns quiet ip link set eth0 up
-sed -i "s/xdp: .*/xdp: generic/; /name: shop4/s/listen/policy: source, rate_limit: 5k, deny: [192.0.2.0\\/24], listen/" \
-	"$odd"
+more='policy: source, rate_limit: 5k, deny: [192.0.2.0\/24]'
+sed -i "s/xdp: .*/xdp: generic/; /name: shop4/s/listen/$more, listen/" "$odd"
 spawn quiet quiet bash -c 'exec "$0" run --config "$1" <&- >&- 2>&-' "$WEIR" "$odd"
 answers() { node_status 1 | json_is '.file | test("no.de.yaml$")'; }
 must "a node without a terminal answers in JSON" wait_for 10 answers
-settings() { node_status 1 | json_is '.services[0] | .policy == "source" and .rate_limit == 5000 and .deny == 1'; }
+settings() {
+	node_status 1 |
+		json_is '.services[0] | .policy == "source" and .rate_limit == 5000 and .deny == 1'
+}
 must "with what its services do" settings
 "$WEIR" status --node "$TAG-lb1" >out
 must "which words tell" grep -q 'policy source, 5000 packets a core and second, 1 denied$' out
