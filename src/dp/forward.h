@@ -42,9 +42,6 @@
 #include "pkt/parse.h"
 #include "pkt/vlan.h"
 
-/* Router and neighbour solicitation and advertisement, redirect. */
-enum { FORWARD_ND_FIRST = 133, FORWARD_ND_LAST = 137 };
-
 /* TCP or UDP, and the service that listens there: ends with pkt->service set, or a verdict. */
 PKT_INLINE int forward_find(const struct pkt_ctx *ctx, struct pkt *pkt, const struct abi_vip *vip)
 {
@@ -96,33 +93,10 @@ PKT_INLINE int forward_has_ports(const struct pkt *pkt)
 	return pkt->proto == IPPROTO_TCP || pkt->proto == IPPROTO_UDP;
 }
 
-/*
- * Of ICMP, what no service gets, whatever it listens on: errors that quote no flow, echo requests,
- * and what neighbours on a link say to each other (RFC 4861). In the other family's packets the
- * protocol's number means nothing.
- */
-PKT_INLINE int forward_is_hosts(const struct pkt_ctx *ctx, const struct pkt *pkt)
-{
-	struct pkt_cursor cursor = pkt_cursor(ctx, pkt->l4);
-	l4_icmp *icmp;
-
-	if (pkt->proto != (pkt->version == 4 ? IPPROTO_ICMP : IPPROTO_ICMPV6))
-		return 0;
-	icmp = pkt_take(&cursor, l4_icmp);
-	if (!icmp || pkt->l4 + sizeof(*icmp) > pkt->length + sizeof(pkt_eth))
-		return 1;
-	if (l4_icmp_is_error(pkt, icmp->type))
-		return 1;
-	if (pkt->version == 4)
-		return icmp->type == REPLY_ECHO_REQUEST;
-	return icmp->type == REPLY_ECHO_REQUEST6 ||
-	       (icmp->type >= FORWARD_ND_FIRST && icmp->type <= FORWARD_ND_LAST);
-}
-
 /* A packet without ports, for a listen that takes all. Ends with pkt->service set, or a verdict. */
 PKT_STAGE int forward_any(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip *vip)
 {
-	if (!pkt || !vip || forward_is_hosts(ctx, pkt))
+	if (!pkt || !vip || l4_icmp_is_hosts(ctx, pkt))
 		return VERDICT_OTHER_PROTOCOL;
 	pkt->sport = 0;
 	pkt->dport = 0;

@@ -41,7 +41,7 @@ enum world_service {
 	WORLD_GUE0_4, /* GUE's variant 0; SECOND4 is the slot's other owner */
 	WORLD_GUE0_6, /* SECOND6 */
 
-	/* VIPs, listens and access lists of all kinds, each ipip to an IPv4 backend (world_vips.c): */
+	/* Listens, prefixes and access lists (world_vips.c), each ipip to an IPv4 backend: */
 	WORLD_PORTS,  /* tcp/80, tcp/1500-1599, udp/53 of ANY's VIPs */
 	WORLD_RANGE,  /* tcp/1000-1999, udp/1-52 of them */
 	WORLD_ALL,    /* tcp/0-65535 of them */
