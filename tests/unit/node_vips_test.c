@@ -259,6 +259,7 @@ static void test_prefixes_change(void **state)
 {
 	(void)state;
 	begin(&wide_before, NULL);
+	assert_int_not_equal(balancer_features(conf) & ABI_HAS_RANGES, 0);
 	assert_int_equal(count_prefixes(ABI_LIST_VIPS, ABI_LIST_VIPS), 3);
 	kept_are_served();
 	expect4("192.0.2.1", 443, SERVED);
