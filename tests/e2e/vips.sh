@@ -16,7 +16,8 @@ set -u
 
 # with VIPS4 VIPS6 LISTEN ACCESS: the balancer's file, with these in both services.
 with() {
-	node_config 1 | sed "s|vips: \[$VIP4\]|vips: [$1], $4|; s|vips: \[\"$VIP6\"\]|vips: [$2], $4|
+	node_config 1 | sed "s|vips: \[$VIP4\]|vips: [$1], $4|
+		s|vips: \[\"$VIP6\"\]|vips: [$2], $4|
 		s|listen: \[tcp/80\]|listen: [$3]|" >"$DIR/lb1.yaml"
 }
 
