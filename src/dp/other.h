@@ -45,6 +45,23 @@ PKT_STAGE int other_extensions(struct pkt_ctx *ctx, struct pkt *pkt)
 	return PKT_ON;
 }
 
+/* A stage, so that its loop is verified once and not with each way to it. */
+PKT_STAGE int other_service(struct pkt *pkt, struct abi_vip *vip)
+{
+	return pkt && vip ? (int)find_service(vip, pkt) : 0;
+}
+
+/* As find_listener. */
+PKT_INLINE int other_listener(const struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip *vip)
+{
+	if (pkt_parse_l4(ctx, pkt) != PKT_PARSED) {
+		pkt->why = WHY_MALFORMED;
+		return VERDICT_TRUNCATED;
+	}
+	pkt->service = (__u32)other_service(pkt, vip);
+	return pkt->service ? PKT_ON : VERDICT_NOT_LISTENED;
+}
+
 /* A packet without ports, for a listen that takes all. Ends with pkt->service set, or a verdict. */
 PKT_STAGE int other_any(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip *vip)
 {
@@ -52,8 +69,14 @@ PKT_STAGE int other_any(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip *vi
 		return VERDICT_OTHER_PROTOCOL;
 	pkt->sport = 0;
 	pkt->dport = 0;
-	pkt->service = find_service(vip, pkt);
+	pkt->service = (__u32)other_service(pkt, vip);
 	return pkt->service ? PKT_ON : VERDICT_OTHER_PROTOCOL;
+}
+
+/* Does it quote a packet of the VIP's? A stage, so that it is verified once and for itself. */
+PKT_STAGE int other_quotes(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	return ctx && pkt ? l4_quote_parse(ctx, pkt) : 0;
 }
 
 /*
@@ -69,9 +92,9 @@ PKT_INLINE int other_error(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip 
 	if (pkt->proto != IPPROTO_ICMP && pkt->proto != IPPROTO_ICMPV6)
 		return VERDICT_OTHER_PROTOCOL;
 	pkt->why = WHY_ICMP;
-	if (!l4_quote_parse(ctx, pkt))
+	if (!other_quotes(ctx, pkt))
 		return VERDICT_OTHER_PROTOCOL;
-	pkt->service = find_service(vip, pkt);
+	pkt->service = (__u32)other_service(pkt, vip);
 	if (!pkt->service)
 		return find_has_ports(pkt) ? VERDICT_NOT_LISTENED : VERDICT_OTHER_PROTOCOL;
 	verdict = choose_quoted(ctx, pkt);
@@ -98,7 +121,7 @@ PKT_STAGE int other(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip *vip)
 		if (pkt->fragment)
 			return fragment(ctx, pkt, vip);
 		if (find_has_ports(pkt))
-			return find_listener(ctx, pkt, vip);
+			return other_listener(ctx, pkt, vip);
 	}
 	verdict = other_error(ctx, pkt, vip);
 	/* No error: it may be a question for the VIP itself. */
