@@ -45,12 +45,6 @@ PKT_STAGE int other_extensions(struct pkt_ctx *ctx, struct pkt *pkt)
 	return PKT_ON;
 }
 
-/* A stage, so that its loop is verified once and not with each way to it. */
-PKT_STAGE int other_service(struct pkt *pkt, struct abi_vip *vip)
-{
-	return pkt && vip ? (int)find_service(vip, pkt) : 0;
-}
-
 /* As find_listener. */
 PKT_INLINE int other_listener(const struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip *vip)
 {
@@ -58,7 +52,7 @@ PKT_INLINE int other_listener(const struct pkt_ctx *ctx, struct pkt *pkt, struct
 		pkt->why = WHY_MALFORMED;
 		return VERDICT_TRUNCATED;
 	}
-	pkt->service = (__u32)other_service(pkt, vip);
+	pkt->service = (__u32)find_service_rare(vip, pkt);
 	return pkt->service ? PKT_ON : VERDICT_NOT_LISTENED;
 }
 
@@ -69,7 +63,7 @@ PKT_STAGE int other_any(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip *vi
 		return VERDICT_OTHER_PROTOCOL;
 	pkt->sport = 0;
 	pkt->dport = 0;
-	pkt->service = (__u32)other_service(pkt, vip);
+	pkt->service = (__u32)find_service_rare(vip, pkt);
 	return pkt->service ? PKT_ON : VERDICT_OTHER_PROTOCOL;
 }
 
@@ -94,7 +88,7 @@ PKT_INLINE int other_error(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip 
 	pkt->why = WHY_ICMP;
 	if (!other_quotes(ctx, pkt))
 		return VERDICT_OTHER_PROTOCOL;
-	pkt->service = (__u32)other_service(pkt, vip);
+	pkt->service = (__u32)find_service_rare(vip, pkt);
 	if (!pkt->service)
 		return find_has_ports(pkt) ? VERDICT_NOT_LISTENED : VERDICT_OTHER_PROTOCOL;
 	verdict = choose_quoted(ctx, pkt);
