@@ -95,16 +95,20 @@ PKT_INLINE void entry_record(const struct abi_node *node, struct flow *flow, con
 		env_event(ABI_EVENT_FLOW_EVICTED);
 }
 
+/* In one of the flow's two buckets. Returns whether it is there. */
+PKT_INLINE int entry_look(struct flow *flow, __u32 which)
+{
+	struct abi_bucket *bucket = env_bucket(flow->buckets[which]);
+
+	return bucket && flow_find_in(flow, bucket, flow->buckets[which]);
+}
+
 /* Looks the flow up. Returns whether it has an entry that decides for this packet. */
 PKT_INLINE int entry_find(const struct abi_node *node, struct flow *flow, const struct pkt *pkt)
 {
-	struct abi_bucket *bucket;
-
 	flow_prepare(flow, node, pkt, env_now_ns());
-	for (__u32 i = 0; i < 2; i++) {
-		bucket = env_bucket(flow->buckets[i]);
-		if (bucket && flow_find_in(flow, bucket, flow->buckets[i]))
-			break;
-	}
+	/* No loop: kernel 6.1 takes some for jumps back that it does not know. */
+	if (!entry_look(flow, 0))
+		entry_look(flow, 1);
 	return flow->pin && entry_holds(node, flow, pkt);
 }

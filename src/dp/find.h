@@ -7,6 +7,7 @@
 #pragma once
 
 #include "dp/abi.h"
+#include "dp/verdict.h"
 #include "pkt/hash.h"
 #include "pkt/parse.h"
 
@@ -62,4 +63,20 @@ PKT_INLINE __u32 find_service(const struct abi_vip *vip, const struct pkt *pkt)
 PKT_STAGE int find_service_rare(struct abi_vip *vip, struct pkt *pkt)
 {
 	return vip && pkt ? (int)find_service(vip, pkt) : 0;
+}
+
+PKT_INLINE int find_has_ports(const struct pkt *pkt)
+{
+	return pkt->proto == IPPROTO_TCP || pkt->proto == IPPROTO_UDP;
+}
+
+/* TCP or UDP, and the service that listens there: ends with pkt->service set, or a verdict. */
+PKT_INLINE int find_listener(const struct pkt_ctx *ctx, struct pkt *pkt, const struct abi_vip *vip)
+{
+	if (pkt_parse_l4(ctx, pkt) != PKT_PARSED) {
+		pkt->why = WHY_MALFORMED;
+		return VERDICT_TRUNCATED;
+	}
+	pkt->service = find_service(vip, pkt);
+	return pkt->service ? PKT_ON : VERDICT_NOT_LISTENED;
 }

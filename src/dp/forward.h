@@ -32,156 +32,14 @@
 #include "dp/choose.h"
 #include "dp/find.h"
 #include "dp/fragment.h"
+#include "dp/other.h"
 #include "dp/reply.h"
 #include "dp/unwrap.h"
 #include "dp/verdict.h"
 #include "dp/wrap.h"
-#include "l4/quote.h"
-#include "pkt/chain.h"
 #include "pkt/hash.h"
 #include "pkt/parse.h"
 #include "pkt/vlan.h"
-
-/* Router and neighbour solicitation and advertisement, redirect. */
-enum { FORWARD_ND_FIRST = 133, FORWARD_ND_LAST = 137 };
-
-/* TCP or UDP, and the service that listens there: ends with pkt->service set, or a verdict. */
-PKT_INLINE int forward_find(const struct pkt_ctx *ctx, struct pkt *pkt, const struct abi_vip *vip)
-{
-	if (pkt_parse_l4(ctx, pkt) != PKT_PARSED) {
-		pkt->why = WHY_MALFORMED;
-		return VERDICT_TRUNCATED;
-	}
-	pkt->service = find_service(vip, pkt);
-	return pkt->service ? PKT_ON : VERDICT_NOT_LISTENED;
-}
-
-/* The same behind extension headers. */
-PKT_STAGE int forward_find_behind(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip *vip)
-{
-	return pkt && vip ? forward_find(ctx, pkt, vip) : VERDICT_NOT_VIP;
-}
-
-/* Looks through the extension headers of an IPv6 packet for a VIP. */
-PKT_STAGE int forward_extensions(struct pkt_ctx *ctx, struct pkt *pkt)
-{
-	struct pkt_chain chain = {};
-	enum pkt_chained chained;
-
-	if (!pkt)
-		return VERDICT_MALFORMED;
-	chain.proto = pkt->proto;
-	chain.at = pkt->l4;
-	chain.end = pkt->length + (__u32)sizeof(pkt_eth);
-	chained = pkt_chain_walk(ctx, &chain);
-	if (chained == PKT_CHAIN_CUT) {
-		pkt->why = WHY_MALFORMED;
-		return VERDICT_TRUNCATED;
-	}
-	pkt->fragment = chain.fragment;
-	pkt->later = chain.later;
-	pkt->fragment_id = chain.fragment_id;
-	pkt->piece_proto = chain.piece_proto;
-	if (chained == PKT_CHAIN_BEYOND) {
-		pkt->why = WHY_LIMIT;
-		return VERDICT_EXTENSIONS;
-	}
-	pkt->proto = chain.proto;
-	pkt->l4 = (__u16)chain.at;
-	return PKT_ON;
-}
-
-PKT_INLINE int forward_has_ports(const struct pkt *pkt)
-{
-	return pkt->proto == IPPROTO_TCP || pkt->proto == IPPROTO_UDP;
-}
-
-/*
- * Of ICMP, what no service gets, whatever it listens on: errors that quote no flow, echo requests,
- * and what neighbours on a link say to each other (RFC 4861). In the other family's packets the
- * protocol's number means nothing.
- */
-PKT_INLINE int forward_is_hosts(const struct pkt_ctx *ctx, const struct pkt *pkt)
-{
-	struct pkt_cursor cursor = pkt_cursor(ctx, pkt->l4);
-	l4_icmp *icmp;
-
-	if (pkt->proto != (pkt->version == 4 ? IPPROTO_ICMP : IPPROTO_ICMPV6))
-		return 0;
-	icmp = pkt_take(&cursor, l4_icmp);
-	if (!icmp || pkt->l4 + sizeof(*icmp) > pkt->length + sizeof(pkt_eth))
-		return 1;
-	if (l4_icmp_is_error(pkt, icmp->type))
-		return 1;
-	if (pkt->version == 4)
-		return icmp->type == REPLY_ECHO_REQUEST;
-	return icmp->type == REPLY_ECHO_REQUEST6 ||
-	       (icmp->type >= FORWARD_ND_FIRST && icmp->type <= FORWARD_ND_LAST);
-}
-
-/* A packet without ports, for a listen that takes all. Ends with pkt->service set, or a verdict. */
-PKT_STAGE int forward_any(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip *vip)
-{
-	if (!pkt || !vip || forward_is_hosts(ctx, pkt))
-		return VERDICT_OTHER_PROTOCOL;
-	pkt->sport = 0;
-	pkt->dport = 0;
-	pkt->service = (__u32)find_service_rare(vip, pkt);
-	return pkt->service ? PKT_ON : VERDICT_OTHER_PROTOCOL;
-}
-
-/*
- * An ICMP error goes, as it came, to the backend of the flow that it quotes; any node finds that
- * one, for the quote holds the whole key. PKT_CHOSEN, or a verdict.
- */
-PKT_INLINE int forward_error(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip *vip)
-{
-	int verdict;
-
-	if (!pkt || !vip)
-		return VERDICT_OTHER_PROTOCOL;
-	if (pkt->proto != IPPROTO_ICMP && pkt->proto != IPPROTO_ICMPV6)
-		return VERDICT_OTHER_PROTOCOL;
-	pkt->why = WHY_ICMP;
-	if (!l4_quote_parse(ctx, pkt))
-		return VERDICT_OTHER_PROTOCOL;
-	pkt->service = (__u32)find_service_rare(vip, pkt);
-	if (!pkt->service)
-		return forward_has_ports(pkt) ? VERDICT_NOT_LISTENED : VERDICT_OTHER_PROTOCOL;
-	verdict = choose_quoted(ctx, pkt);
-	if (verdict != PKT_ON)
-		return verdict;
-	pkt->why = WHY_ICMP;
-	return PKT_CHOSEN;
-}
-
-/*
- * What has neither TCP nor UDP after its IP header. A stage of its own behind a question that is
- * asked of every packet anyway, so that the usual one is asked no more. Ends as forward_classify.
- */
-PKT_STAGE int forward_other(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip *vip)
-{
-	int verdict;
-
-	if (!pkt || !vip)
-		return VERDICT_OTHER_PROTOCOL;
-	if (pkt->version == 6 && pkt_chain_is_extension(pkt->proto)) {
-		verdict = forward_extensions(ctx, pkt);
-		if (verdict != PKT_ON)
-			return verdict;
-		if (pkt->fragment)
-			return fragment(ctx, pkt, vip);
-		if (forward_has_ports(pkt))
-			return forward_find_behind(ctx, pkt, vip);
-	}
-	verdict = forward_error(ctx, pkt, vip);
-	/* No error: it may be a question for the VIP itself. */
-	if (verdict == VERDICT_OTHER_PROTOCOL && !pkt->quoted)
-		verdict = reply_echo(ctx, pkt);
-	if (verdict == VERDICT_OTHER_PROTOCOL && !pkt->quoted)
-		verdict = forward_any(ctx, pkt, vip);
-	return verdict;
-}
 
 /* Whose packet is it? Ends with pkt->service set: PKT_ON, PKT_CHOSEN, PKT_PIECE; or a verdict. */
 PKT_STAGE int forward_classify(struct pkt_ctx *ctx, struct pkt *pkt)
@@ -207,9 +65,9 @@ PKT_STAGE int forward_classify(struct pkt_ctx *ctx, struct pkt *pkt)
 		return VERDICT_NOT_VIP;
 	if (pkt->fragment && pkt->version == 4)
 		return fragment(ctx, pkt, vip);
-	if (pkt->proto != IPPROTO_TCP && pkt->proto != IPPROTO_UDP)
-		return forward_other(ctx, pkt, vip);
-	return forward_find(ctx, pkt, vip);
+	if (!find_has_ports(pkt))
+		return other(ctx, pkt, vip);
+	return find_listener(ctx, pkt, vip);
 }
 
 /*

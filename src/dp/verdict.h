@@ -15,7 +15,7 @@
 	X(NOT_IP, PASS, "neither IPv4 nor IPv6, also behind at most two VLAN tags")                \
 	X(NOT_VIP, PASS, "the destination is not a VIP")                                           \
 	X(NOT_LISTENED, PASS, "a VIP, but no service listens on this protocol and port")           \
-	X(OTHER_PROTOCOL, PASS, "a VIP, but neither TCP nor UDP, nor an ICMP error")               \
+	X(OTHER_PROTOCOL, PASS, "a VIP, but no service takes the protocol, or ICMP for the host")  \
 	X(EXTENSIONS, PASS, "a VIP, but IPv6 extension headers that are not looked through")       \
 	X(FRAGMENT, DROP, "a fragment, and its service takes none")                                \
 	X(FRAGMENT_EARLY, DROP, "a later fragment before the first, and several services listen")  \

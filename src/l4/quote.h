@@ -16,6 +16,10 @@ enum {
 	L4_ICMP4_PARAMETER = 12,
 	L4_ICMP6_UNREACHABLE = 1, /* and 2 too big, 3 time exceeded */
 	L4_ICMP6_PARAMETER = 4,
+	L4_ICMP4_ECHO = 8, /* requests */
+	L4_ICMP6_ECHO = 128,
+	L4_ICMP6_ND_FIRST = 133,     /* router solicitation */
+	L4_ICMP6_ND_LAST = 137,      /* redirect */
 	L4_QUOTED_FRAGMENT = 0x1fff, /* the offset's bits: 0 in the piece that has the ports */
 };
 
@@ -38,6 +42,29 @@ PKT_INLINE int l4_icmp_is_error(const struct pkt *pkt, __u8 type)
 			type == L4_ICMP4_PARAMETER);
 	return pkt->proto == IPPROTO_ICMPV6 && type >= L4_ICMP6_UNREACHABLE &&
 	       type <= L4_ICMP6_PARAMETER;
+}
+
+/*
+ * Of ICMP, what no service gets, whatever it listens on: errors, which go by what they quote, echo
+ * requests, and what neighbours on a link say to each other (RFC 4861). In the other family's
+ * packets the protocol's number means nothing.
+ */
+PKT_INLINE int l4_icmp_is_hosts(const struct pkt_ctx *ctx, const struct pkt *pkt)
+{
+	struct pkt_cursor cursor = pkt_cursor(ctx, pkt->l4);
+	struct l4_error *icmp;
+
+	if (pkt->proto != (pkt->version == 4 ? IPPROTO_ICMP : IPPROTO_ICMPV6))
+		return 0;
+	icmp = pkt_take(&cursor, struct l4_error);
+	if (!icmp || pkt->l4 + sizeof(*icmp) > pkt->length + sizeof(pkt_eth))
+		return 1;
+	if (l4_icmp_is_error(pkt, icmp->type))
+		return 1;
+	if (pkt->version == 4)
+		return icmp->type == L4_ICMP4_ECHO;
+	return icmp->type == L4_ICMP6_ECHO ||
+	       (icmp->type >= L4_ICMP6_ND_FIRST && icmp->type <= L4_ICMP6_ND_LAST);
 }
 
 /* Both take the quoted packet's destination and protocol; whether it is one of the VIP's. */

@@ -122,7 +122,7 @@ OF("tcp4, one port amid all", PORTS, ANY4), OF("tcp6, one port amid all", PORTS,
 		QUOTED4(WORLD_ANY_VIP4, WORLD_CLIENT4, BARE(ESP)), .quote_length = 19,
 		.padding = 30),
 
-	/* VIPs that are prefixes: the longest is the one, and what it does not listen on nobody gets. */
+	/* VIPs that are prefixes: the longest decides; its gaps nobody fills. */
 	OF("tcp4 first address of a prefix", WIDE, TO4("198.18.0.0")),
 	OF("tcp4 last address of a prefix", WIDE, TO4("198.18.255.255"), .dport = 443),
 	NOT_OURS("case 31: tcp4 below a prefix", NOT_VIP, TO4("198.17.255.255")),

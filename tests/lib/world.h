@@ -11,6 +11,7 @@
 
 #include "engine/tables.h"
 #include "tunnel/mode.h"
+#include "world_vips.h"
 
 enum world_service {
 	WORLD_NONE,
@@ -41,7 +42,7 @@ enum world_service {
 	WORLD_GUE0_4, /* GUE's variant 0; SECOND4 is the slot's other owner */
 	WORLD_GUE0_6, /* SECOND6 */
 
-	/* VIPs, listens and access lists of all kinds, each ipip to an IPv4 backend (world_vips.c): */
+	/* Listens, prefixes and access lists (world_vips.c), each ipip to an IPv4 backend: */
 	WORLD_PORTS,  /* tcp/80, tcp/1500-1599, udp/53 of ANY's VIPs */
 	WORLD_RANGE,  /* tcp/1000-1999, udp/1-52 of them */
 	WORLD_ALL,    /* tcp/0-65535 of them */
@@ -215,14 +216,6 @@ enum {
 #define WORLD_GUE0_4_VIP6   "2001:db8:10::158"
 #define WORLD_GUE0_6_VIP4   "198.51.100.159"
 #define WORLD_GUE0_6_VIP6   "2001:db8:10::159"
-#define WORLD_ANY_VIP4      "198.51.100.100"
-#define WORLD_ANY_VIP6      "2001:db8:10::100"
-#define WORLD_POINT_VIP4    "198.18.5.5"
-#define WORLD_POINT_VIP6    "2001:db8:20:5::5"
-#define WORLD_GUARD_VIP4    "198.51.100.110"
-#define WORLD_GUARD_VIP6    "2001:db8:10::110"
-#define WORLD_GUARD6_VIP4   "198.51.100.111"
-#define WORLD_GUARD6_VIP6   "2001:db8:10::111"
 #define WORLD_CID_VIP4      "198.51.100.201"
 #define WORLD_CID_VIP6      "2001:db8:10::201"
 #define WORLD_KATRAN_VIP4   "198.51.100.202"
@@ -301,8 +294,5 @@ void world_fill_policies(struct dp_tables *tables);
 void world_forget_flows(struct dp_tables *tables);
 /* Gives all of WORLD_MANY's slots to one backend. */
 void world_many_to(struct dp_tables *tables, uint32_t backend);
-
-/* What of it world_vips.c writes: VIPs that are prefixes, and access lists. */
-void world_fill_vips(struct dp_tables *tables);
 
 extern const char world_yaml[];

@@ -14,6 +14,8 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +24,7 @@
 #include "../lib/world.h"
 #include "base/time.h"
 #include "dp/verdict.h"
+#include "weir/node/access.h"
 #include "weir/node/assemble.h"
 
 /* --- rate limits --- */
@@ -275,6 +278,157 @@ static void test_many_prefixes(void **state)
 	empty_lists();
 }
 
+/* --- tables that change under running packets --- */
+
+/* What packets of a thread meet, while another one changes lists and listens. */
+static struct runner {
+	pthread_t thread;
+	bool stop;
+	uint64_t runs;
+	char problem[128];
+} runner;
+
+/* Those that every list allows or denies, and a port that a range has always had. */
+static const struct constant {
+	struct frame_spec spec;
+	enum verdict verdict;
+	uint32_t service;
+} constants[] = {
+	{{.src = "203.0.113.5", .dst = WORLD_GUARD_VIP4}, VERDICT_FORWARDED, WORLD_GUARD},
+	{{.src = "203.0.114.5", .dst = WORLD_GUARD_VIP4}, VERDICT_DENIED, WORLD_GUARD},
+	{{.src = "2001:db8:c::5", .dst = WORLD_GUARD_VIP6}, VERDICT_FORWARDED, WORLD_GUARD},
+	{{.src = "2001:db8:d::5", .dst = WORLD_GUARD_VIP6}, VERDICT_DENIED, WORLD_GUARD},
+	{{.src = WORLD_CLIENT4, .dst = WORLD_ANY_VIP4, .dport = 1777},
+	 VERDICT_FORWARDED,
+	 WORLD_RANGE},
+	{{.src = WORLD_CLIENT4, .dst = WORLD_ANY_VIP4, .proto = IPPROTO_ESP},
+	 VERDICT_FORWARDED,
+	 WORLD_ANY},
+	{{.src = WORLD_CLIENT4, .dst = "198.18.200.1"}, VERDICT_FORWARDED, WORLD_WIDE},
+};
+enum { CONSTANTS = sizeof(constants) / sizeof(constants[0]) };
+
+static void *run_constants(void *arg)
+{
+	static uint8_t buffer[2 + FRAME_MAX + NATIVE_HEADROOM];
+	struct dp *dp = arg;
+	struct frame frame;
+
+	while (!__atomic_load_n(&runner.stop, __ATOMIC_ACQUIRE) && !runner.problem[0]) {
+		size_t at = runner.runs++ % CONSTANTS;
+		struct dp_result result = {0};
+		int error;
+
+		frame_build(&constants[at].spec, &frame);
+		memcpy(buffer + 2, frame.bytes, frame.length);
+		error = dp_run(dp, buffer + 2, frame.length, frame.length + NATIVE_HEADROOM,
+			       engines_now_ns, &result);
+		if (error || result.trace.verdict != constants[at].verdict ||
+		    result.trace.service != constants[at].service)
+			snprintf(runner.problem, sizeof(runner.problem),
+				 "run %llu, packet %zu: error %d, verdict %u, service %u",
+				 (unsigned long long)runner.runs, at, error, result.trace.verdict,
+				 result.trace.service);
+	}
+	return NULL;
+}
+
+/* The one that packets look for amid others that come and go, before and behind it. */
+static void change_listens(struct dp_tables *tables)
+{
+	uint64_t listens[ABI_VIP_LISTENS];
+	size_t count = 0, others = frame_random() % (ABI_VIP_LISTENS - 1);
+	struct addr vip;
+
+	listens[count++] = abi_listen(0, 65535, ABI_PROTO_ANY, WORLD_ANY);
+	for (size_t i = 0; i < others; i++) {
+		uint16_t at = (uint16_t)(frame_random() % 50), wide = frame_random() % 2;
+
+		listens[count++] = abi_listen((uint16_t)(i * 100), (uint16_t)(i * 100 + at),
+					      IPPROTO_TCP, WORLD_PORTS);
+		if (wide)
+			listens[count - 1] =
+				abi_listen((uint16_t)(i * 10), 60000 + at, IPPROTO_TCP, WORLD_ALL);
+	}
+	listens[count++] = abi_listen(1700, 1799, IPPROTO_TCP, WORLD_RANGE);
+	assert_int_equal(addr_parse(WORLD_ANY_VIP4, &vip), 0);
+	assert_int_equal(dp_tables_set_vip(tables, &vip, listens, count), 0);
+}
+
+/* As a daemon does that takes over with another file. */
+static void change_list(struct dp_tables *tables)
+{
+	struct prefix allow[3], deny[40];
+	struct conf_service conf = {
+		.name = "guard",
+		.allow = allow,
+		.allow_count = 3,
+		.deny = deny,
+		.deny_count = frame_random() % 40,
+	};
+	struct access access;
+	struct err err = {0};
+	uint32_t flags;
+
+	assert_int_equal(prefix_parse("203.0.113.0/24", &allow[0]), 0);
+	assert_int_equal(prefix_parse("2001:db8:c::/48", &allow[1]), 0);
+	allow[2] = (struct prefix){addr_from4(htonl(0x0a000000 | (frame_random() & 0xff00))), 24};
+	for (size_t i = 0; i < conf.deny_count; i++)
+		deny[i] = (struct prefix){addr_from4(htonl(0x0b000000U + (uint32_t)i)), 32};
+	assert_int_equal(access_init(&access, tables, &err), 0);
+	assert_int_equal(access_write(&access, &conf, WORLD_GUARD, &flags, &err), 0);
+	assert_int_equal(flags, ABI_SERVICE_ACCESS);
+	__atomic_or_fetch(&tables->services[WORLD_GUARD].flags, flags, __ATOMIC_RELEASE);
+	dp_tables_wait(tables);
+	access_drop(&access);
+	access_fini(&access);
+}
+
+/* A longer prefix comes and goes around what a shorter one has. */
+static void change_range(struct dp_tables *tables, bool there)
+{
+	const uint64_t listen = abi_listen(80, 80, IPPROTO_TCP, WORLD_WIDE);
+	struct prefix vip;
+	struct abi_prefix key;
+
+	assert_int_equal(prefix_parse("198.18.200.0/24", &vip), 0);
+	key = dp_prefix(ABI_LIST_VIPS, &vip);
+	if (there)
+		assert_int_equal(dp_tables_set_range(tables, ABI_VIPS + ABI_VIP_RANGES - 1, &vip,
+						     &listen, 1),
+				 0);
+	else
+		assert_int_equal(dp_tables_drop_range(tables, &key), 0);
+}
+
+static void test_changes_under_packets(void **state)
+{
+	enum { CHANGES = 40, LISTENS = 10 };
+	struct dp_tables *tables = engines[1].tables;
+
+	if (engine_count < 2)
+		return engines_test_kernel_ran(state);
+	empty_lists();
+	tables->services[WORLD_GUARD].flags &= ~(uint32_t)ABI_SERVICE_ACCESS;
+	change_list(tables);
+	change_listens(tables);
+	memset(&runner, 0, sizeof(runner));
+	assert_int_equal(pthread_create(&runner.thread, NULL, run_constants, engines[1].dp), 0);
+	for (int i = 0; i < CHANGES; i++) {
+		change_list(tables);
+		for (int l = 0; l < LISTENS; l++)
+			change_listens(tables);
+		change_range(tables, i % 2 == 0);
+	}
+	__atomic_store_n(&runner.stop, true, __ATOMIC_RELEASE);
+	pthread_join(runner.thread, NULL);
+	change_range(tables, false);
+	if (runner.problem[0])
+		fail_msg("%s", runner.problem);
+	assert_true(runner.runs > CHANGES);
+	empty_lists();
+}
+
 /* --- floods --- */
 
 /*
@@ -334,10 +488,10 @@ static void test_case_19_flood(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(engines_test_kernel_ran), cmocka_unit_test(test_burst_and_rate),
-		cmocka_unit_test(test_extreme_rates),      cmocka_unit_test(test_clock),
-		cmocka_unit_test(test_errors_are_limited), cmocka_unit_test(test_many_prefixes),
-		cmocka_unit_test(test_case_19_flood),
+		cmocka_unit_test(engines_test_kernel_ran),    cmocka_unit_test(test_burst_and_rate),
+		cmocka_unit_test(test_extreme_rates),         cmocka_unit_test(test_clock),
+		cmocka_unit_test(test_errors_are_limited),    cmocka_unit_test(test_many_prefixes),
+		cmocka_unit_test(test_changes_under_packets), cmocka_unit_test(test_case_19_flood),
 	};
 
 	return cmocka_run_group_tests(tests, engines_open, engines_close);

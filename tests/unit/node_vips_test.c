@@ -24,7 +24,7 @@
 #include "weir/node/access.h"
 #include "weir/node/balancer.h"
 
-enum { SERVICES = 2, PREFIXES_MAX = 1100 };
+enum { SERVICES = 2, PREFIXES_MAX = CONF_VIPS_MAX, CROWDED_SECRET = 20 };
 
 /* A service of a test; lists end with NULL. */
 struct service {
@@ -259,6 +259,7 @@ static void test_prefixes_change(void **state)
 {
 	(void)state;
 	begin(&wide_before, NULL);
+	assert_int_not_equal(balancer_features(conf) & ABI_HAS_RANGES, 0);
 	assert_int_equal(count_prefixes(ABI_LIST_VIPS, ABI_LIST_VIPS), 3);
 	kept_are_served();
 	expect4("192.0.2.1", 443, SERVED);
@@ -351,6 +352,35 @@ static void test_records_are_used_up(void **state)
 			expect4(round ? "11.0.63.255" : "10.0.63.255", 80, SERVED);
 			expect4("10.0.0.1", 80, round ? VERDICT_NOT_VIP : SERVED);
 		}
+		killed();
+	}
+}
+
+/*
+ * All addresses that a file may have, and all others in the next one. With this secret there is a
+ * new one that finds no place before the old ones are gone.
+ */
+static void test_addresses_are_used_up(void **state)
+{
+	struct err err = {0};
+
+	(void)state;
+	tables->node->vip_secret = CROWDED_SECRET;
+	for (uint32_t file = 0; file < 2; file++) {
+		parse_conf(1);
+		for (uint32_t i = 0; i < CONF_VIPS_MAX; i++)
+			vips[0][i] = (struct prefix){
+				addr_from4(htonl(0x0a000000U + (file << 20) + i * 7)), 32};
+		conf->services[0].vips = vips[0];
+		conf->services[0].vip_count = CONF_VIPS_MAX;
+		if (start(&err))
+			fail_msg("%s", err.text);
+		for (uint32_t i = 0; i < CONF_VIPS_MAX; i++) {
+			const uint64_t *words = dp_tables_vip(tables, &vips[0][i].addr);
+
+			assert_true(words && words[0]);
+		}
+		expect4("10.0.0.7", 80, file ? VERDICT_NOT_VIP : SERVED);
 		killed();
 	}
 }
@@ -488,9 +518,15 @@ static void test_rate(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_prefixes_change),     TEST(test_same_file),    TEST(test_all_of_a_family),
-		TEST(test_records_are_used_up), TEST(test_list_changes), TEST(test_list_rules),
-		TEST(test_half_a_list),         TEST(test_rate),
+		TEST(test_prefixes_change),
+		TEST(test_same_file),
+		TEST(test_all_of_a_family),
+		TEST(test_records_are_used_up),
+		TEST(test_addresses_are_used_up),
+		TEST(test_list_changes),
+		TEST(test_list_rules),
+		TEST(test_half_a_list),
+		TEST(test_rate),
 	};
 
 	return cmocka_run_group_tests_name("node_vips", tests, NULL, NULL);

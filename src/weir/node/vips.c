@@ -158,6 +158,29 @@ static void clear_listens(struct vips *vips, uint32_t place)
 	memset(vips->tables->vips[place].listens, 0, sizeof(vips->tables->vips[place].listens));
 }
 
+static void drop_addresses(struct vips *vips)
+{
+	for (size_t i = 0; i < ABI_VIPS; i++) {
+		struct prefix vip = {.addr = dp_addr_back(&vips->tables->vips[i].addr)};
+
+		vip.length = addr_is4(&vip.addr) ? 32 : 128;
+		if (!addr_is_none(&vip.addr) && !names(vips, &vip))
+			dp_tables_set_vip(vips->tables, &vip.addr, NULL, 0);
+	}
+}
+
+/* Twice as many addresses as are allowed may not find their places: then the old ones go first. */
+static int write_address(struct vips *vips, const struct addr *vip, const uint64_t *listens,
+			 size_t count)
+{
+	int ret = dp_tables_set_vip(vips->tables, vip, listens, count);
+
+	if (ret != -ENOSPC)
+		return ret;
+	drop_addresses(vips);
+	return dp_tables_set_vip(vips->tables, vip, listens, count);
+}
+
 /* A record that no prefix points at. 0: none. */
 static uint32_t take_place(struct vips *vips)
 {
@@ -201,7 +224,7 @@ int vips_write(struct vips *vips, struct err *err)
 
 		at = collect_listens(vips, at, listens, &count);
 		if (prefix_is_host(vip))
-			ret = dp_tables_set_vip(vips->tables, &vip->addr, listens, count);
+			ret = write_address(vips, &vip->addr, listens, count);
 		else
 			ret = write_range(vips, vip, listens, count);
 		if (ret)
@@ -212,17 +235,6 @@ int vips_write(struct vips *vips, struct err *err)
 }
 
 /* --- taking away --- */
-
-static void drop_addresses(struct vips *vips)
-{
-	for (size_t i = 0; i < ABI_VIPS; i++) {
-		struct prefix vip = {.addr = dp_addr_back(&vips->tables->vips[i].addr)};
-
-		vip.length = addr_is4(&vip.addr) ? 32 : 128;
-		if (!addr_is_none(&vip.addr) && !names(vips, &vip))
-			dp_tables_set_vip(vips->tables, &vip.addr, NULL, 0);
-	}
-}
 
 /* As it is written in a file. */
 static struct prefix prefix_of(const struct abi_prefix *held)
