@@ -454,6 +454,7 @@ static void test_option_lengths(void **state)
 /* Options that are often near to being right. */
 static void test_options_at_random(void **state)
 {
+	static const uint8_t time_stamp[] = {1, 1, 8, 10};
 	static const uint8_t often[] = {0, 1, 1, 2, 3, 4, 5, 6, 6, 8, 10, 0xb7, 0xb7};
 	uint8_t options[OPTIONS + TAIL];
 	unsigned int named = 0;
@@ -473,6 +474,8 @@ static void test_options_at_random(void **state)
 			memcpy(options + (frame_random() >> 20) % (length + 1), server_option, 6);
 		if (i % 8 == 3)
 			memset(options, 1, length);
+		else if (i % 8 < 3)
+			memcpy(options, time_stamp, sizeof(time_stamp));
 		id = expect_tcp_option(options, length);
 		trace = run_options("any options", i % 4 < 2, options, length);
 		expect_backend("any options", &trace, id == WORLD_ID32 ? WHY_OPTION : WHY_SLOT,
