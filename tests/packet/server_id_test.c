@@ -21,6 +21,7 @@
 #include "../lib/expect_policy.h"
 #include "../lib/frame.h"
 #include "../lib/world.h"
+#include "../lib/world_policy.h"
 #include "dp/verdict.h"
 #include "engine/servers.h"
 

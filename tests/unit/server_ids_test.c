@@ -29,25 +29,8 @@ static void new_record(void *arg, uint32_t record)
 	assert_int_not_equal(record, 0);
 }
 
-static void parse(const char *pools)
-{
-	struct err_list errors = {0};
-	char text[2048];
-
-	snprintf(text, sizeof(text),
-		 "node: {name: n, interfaces: [eth0]}\n"
-		 "pools: [%s]\n"
-		 "services:\n"
-		 "  - {name: one, vips: [192.0.2.1], listen: [udp/443], pool: web}\n"
-		 "  - {name: two, vips: [192.0.2.2], listen: [udp/443], pool: dns}\n",
-		 pools);
-	if (conf_parse(text, strlen(text), &conf, &errors))
-		fail_msg("line %d: %s", errors.errors[0].line, errors.errors[0].text);
-	for (size_t s = 0; s < conf->service_count; s++)
-		conf->services[s].policy = CONF_POLICY_5TUPLE;
-}
-
-static void begin(void)
+/* As a start of the daemon; `web` and `dns` are the pools, `one` and `two` what services add. */
+static void begin(const char *web, const char *dns, const char *one, const char *two)
 {
 	static const struct balancer_start start = {
 		.health = POOL_HEALTHY,
@@ -55,8 +38,21 @@ static void begin(void)
 		.new_backend = new_record,
 		.new_service = new_record,
 	};
+	struct err_list errors = {0};
 	struct err err = {0};
+	char text[2048];
 
+	snprintf(text, sizeof(text),
+		 "node: {name: n, interfaces: [eth0]}\n"
+		 "pools:\n"
+		 "  - {name: web, check: {type: none}, %s}\n"
+		 "  - {name: dns, check: {type: none}, table_size: 251, %s}\n"
+		 "services:\n"
+		 "  - {name: one, vips: [192.0.2.1], listen: [udp/443], pool: web%s}\n"
+		 "  - {name: two, vips: [192.0.2.2], listen: [tcp/443], pool: dns%s}\n",
+		 web, dns, one, two);
+	if (conf_parse(text, strlen(text), &conf, &errors))
+		fail_msg("line %d: %s", errors.errors[0].line, errors.errors[0].text);
 	if (balancer_new(conf, tables, &start, &balancer, &err))
 		fail_msg("%s", err.text);
 }
@@ -104,50 +100,40 @@ static size_t count_ids(void)
 	return count;
 }
 
-#define B1       "{name: b1, address: 10.0.0.1}"
-#define B2       "{name: b2, address: 10.0.0.2}"
-#define POOL_WEB "{name: web, table_size: 251, check: {type: none}, backends: [" B1 ", " B2 "]}"
-#define POOL_DNS "{name: dns, table_size: 251, check: {type: none}, backends: [" B1 "]}"
+#define B1(id)       "{name: b1, address: 10.0.0.1" id "}"
+#define B2(id)       "{name: b2, address: 10.0.0.2" id "}"
+#define ID(number)   ", server_id: " #number
+#define SIZE(number) "table_size: " #number ", "
+#define OF(backends) "backends: [" backends "]"
+#define BY_CID       ", policy: quic-cid"
+#define BY_OPTION    ", tcp_server_id: true"
 
 /* The same id in two pools is two ids. */
 static void test_filled(void **state)
 {
 	(void)state;
-	parse(POOL_WEB ", " POOL_DNS);
-	conf->pools[0].backends[0].server_id = 7;
-	conf->pools[0].backends[1].server_id = UINT32_MAX;
-	conf->pools[1].backends[0].server_id = 7;
-	begin();
+	begin(SIZE(251) OF(B1(ID(7)) "," B2(ID(65535))), OF(B1(ID(7))), BY_CID, BY_OPTION);
 	assert_int_equal(count_ids(), 3);
 	assert_int_equal(find(0, 7), balancer_backend_record(balancer, 0, 0));
-	assert_int_equal(find(0, UINT32_MAX), balancer_backend_record(balancer, 0, 1));
+	assert_int_equal(find(0, 65535), balancer_backend_record(balancer, 0, 1));
 	assert_int_equal(find(1, 7), balancer_backend_record(balancer, 1, 0));
 	assert_int_not_equal(find(0, 7), find(1, 7));
-	assert_int_equal(find(1, UINT32_MAX), 0);
+	assert_int_equal(find(1, 65535), 0);
 }
 
-/* A successor's file: one id moves, one goes, one comes, one stays. */
+/* A successor's file: one id moves, one goes, one comes, one stays; then none is left. */
 static void test_successor(void **state)
 {
 	(void)state;
-	parse(POOL_WEB ", " POOL_DNS);
-	conf->pools[0].backends[0].server_id = 1;
-	conf->pools[0].backends[1].server_id = 2;
-	conf->pools[1].backends[0].server_id = 9;
-	begin();
+	begin(SIZE(251) OF(B1(ID(1)) "," B2(ID(2))), OF(B1(ID(9))), BY_CID, BY_OPTION);
 	killed();
-	parse(POOL_WEB ", " POOL_DNS);
-	conf->pools[0].backends[1].server_id = 1;
-	conf->pools[0].backends[0].server_id = 3;
-	conf->pools[1].backends[0].server_id = 9;
-	begin();
+	begin(SIZE(251) OF(B1(ID(3)) "," B2(ID(1))), OF(B1(ID(9))), BY_CID, BY_OPTION);
 	assert_int_equal(count_ids(), 3);
 	assert_int_equal(find(0, 1), balancer_backend_record(balancer, 0, 1));
 	assert_int_equal(find(0, 3), balancer_backend_record(balancer, 0, 0));
 	assert_int_equal(find(1, 9), balancer_backend_record(balancer, 1, 0));
 	killed();
-	parse(POOL_WEB ", " POOL_DNS);
-	begin();
+	begin(SIZE(251) OF(B1("") "," B2("")), OF(B1("")), "", "");
 	assert_int_equal(count_ids(), 0);
 }
 
@@ -157,14 +143,10 @@ static void test_slots_move(void **state)
 	uint32_t before;
 
 	(void)state;
-	parse(POOL_WEB ", " POOL_DNS);
-	conf->pools[0].backends[0].server_id = 5;
-	begin();
+	begin(SIZE(251) OF(B1(ID(5))), OF(B1("")), BY_CID, "");
 	before = balancer_first_slot(balancer, 0);
 	killed();
-	parse("{name: web, table_size: 509, check: {type: none}, backends: [" B1 "]}, " POOL_DNS);
-	conf->pools[0].backends[0].server_id = 5;
-	begin();
+	begin(SIZE(509) OF(B1(ID(5))), OF(B1("")), BY_CID, "");
 	assert_int_not_equal(balancer_first_slot(balancer, 0), before);
 	assert_int_equal(find(0, 5), balancer_backend_record(balancer, 0, 0));
 	assert_int_equal(dp_servers_find(tables, before, 5), 0);
@@ -177,32 +159,29 @@ static void test_policies(void **state)
 	const struct abi_service *one, *two;
 
 	(void)state;
-	parse(POOL_WEB ", " POOL_DNS);
-	assert_int_equal(balancer_features(conf) & ABI_HAS_SPECIAL, 0);
-	conf->services[0].policy = CONF_POLICY_QUIC_CID;
-	conf->services[0].quic =
-		(struct conf_quic){.cid = CONF_CID_KATRAN, .config = 6, .length = 3};
-	conf->services[1].tcp_server_id = true;
-	begin();
+	begin(OF(B1("")), OF(B1(ID(1))), BY_CID ", quic: {cid: quic-lb, config: 6, length: 3}",
+	      BY_OPTION);
+	assert_int_not_equal(balancer_features(conf) & ABI_HAS_SPECIAL, 0);
 	one = &tables->services[balancer_service_record(balancer, 0)];
 	two = &tables->services[balancer_service_record(balancer, 1)];
 	assert_int_equal(one->policy, ABI_POLICY_QUIC_CID);
 	assert_int_equal(one->flags & by_policy, ABI_SERVICE_POLICY);
-	assert_int_equal(one->cid, ABI_CID_KATRAN);
+	assert_int_equal(one->cid, ABI_CID_QUIC_LB);
 	assert_int_equal(one->cid_config, 6);
 	assert_int_equal(one->cid_length, 3);
 	assert_int_equal(two->policy, ABI_POLICY_5TUPLE);
 	assert_int_equal(two->flags & by_policy, ABI_SERVICE_SERVER_ID);
-	assert_int_not_equal(balancer_features(conf) & ABI_HAS_SPECIAL, 0);
 	killed();
-	parse(POOL_WEB ", " POOL_DNS);
-	conf->services[0].policy = CONF_POLICY_SOURCE_PREFIX;
-	conf->services[0].source_prefix4 = 24;
-	conf->services[0].source_prefix6 = 56;
-	begin();
+	begin(OF(B1("")), OF(B1("")), ", policy: source-prefix, source_prefix4: 20",
+	      ", policy: source");
 	assert_int_equal(one->policy, ABI_POLICY_SOURCE_PREFIX);
-	assert_int_equal(one->source_prefix4, 24);
+	assert_int_equal(one->source_prefix4, 20);
 	assert_int_equal(one->source_prefix6, 56);
+	assert_int_equal(two->policy, ABI_POLICY_SOURCE);
+	assert_int_equal(two->flags & by_policy, ABI_SERVICE_POLICY);
+	killed();
+	begin(OF(B1("")), OF(B1("")), BY_CID ", quic: {cid: katran}", "");
+	assert_int_equal(one->cid, ABI_CID_KATRAN);
 	assert_int_equal(two->flags & by_policy, 0);
 }
 

@@ -19,6 +19,7 @@
 
 #include "../lib/frame.h"
 #include "../lib/world.h"
+#include "../lib/world_policy.h"
 #include "dp/verdict.h"
 #include "engine/native.h"
 #include "engine/servers.h"
