@@ -14,8 +14,10 @@ enum {
 	L4_OPTION_SERVER_ID = 0xb7,
 	L4_SERVER_ID_LENGTH = 6,
 	L4_TCP_HEADER_MAX = 60,
+	L4_TIME_STAMP = 12, /* RFC 7323, appendix A: two no-operations, kind 8, length 10, times */
 	L4_SERVER_ID_STEPS = L4_TCP_HEADER_MAX - 20 - L4_SERVER_ID_LENGTH + 1,
 };
+#define L4_TIME_STAMP_WORD PKT_BE32(0x0101080a)
 typedef __u32 l4_server_number PKT_LOOSE;
 
 /*
@@ -44,26 +46,36 @@ PKT_STAGE int l4_server_id_step(struct pkt_ctx *ctx, __u32 at, __u32 end)
 	return (int)(at + *length);
 }
 
+PKT_INLINE __u32 l4_server_id_at(const struct pkt_ctx *ctx, __u32 at)
+{
+	struct pkt_cursor cursor = pkt_cursor(ctx, at + 2);
+	l4_server_number *id = pkt_take(&cursor, l4_server_number);
+
+	return id ? *id : 0;
+}
+
 /* For TCP, whose header is at pkt->l4. The server's id; 0: none. */
 PKT_INLINE __u32 l4_server_id(struct pkt_ctx *ctx, const struct pkt *pkt)
 {
 	struct pkt_cursor cursor = pkt_cursor(ctx, pkt->l4);
 	pkt_tcp *tcp = pkt_take(&cursor, pkt_tcp);
-	__u32 at = pkt->l4 + (__u32)sizeof(*tcp), next = 0, end;
-	l4_server_number *id;
+	__u32 at = pkt->l4 + (__u32)sizeof(*tcp), next, end;
+	pkt_word *first;
 
 	if (!tcp || pkt->l4 > PKT_OFFSET_MAX - L4_TCP_HEADER_MAX)
 		return 0;
 	end = pkt->l4 + tcp->doff * 4U;
+	first = pkt_take(&cursor, pkt_word);
+	/* What most segments begin with: one step in place of three. */
+	if (first && *first == L4_TIME_STAMP_WORD && end >= at + L4_TIME_STAMP)
+		at += L4_TIME_STAMP;
 	for (int i = 0; i < L4_SERVER_ID_STEPS; i++) {
 		next = (__u32)l4_server_id_step(ctx, at, end);
-		if (!next || next == at)
-			break;
+		if (next == at)
+			return l4_server_id_at(ctx, at);
+		if (!next)
+			return 0;
 		at = next;
 	}
-	if (!next || next != at)
-		return 0;
-	cursor = pkt_cursor(ctx, at + 2);
-	id = pkt_take(&cursor, l4_server_number);
-	return id ? *id : 0;
+	return 0;
 }

@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 
 #include "packets.h"
+#include "world_policy.h"
 
 #define TO4(vip) .src = WORLD_CLIENT4, .dst = (vip)
 #define TO6(vip) .src = WORLD_CLIENT6, .dst = (vip)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/addr.h"
+#include "world_policy.h"
 
 static const struct {
 	const char *name, *vips[2];

@@ -216,21 +216,6 @@ enum {
 #define WORLD_GUE0_4_VIP6   "2001:db8:10::158"
 #define WORLD_GUE0_6_VIP4   "198.51.100.159"
 #define WORLD_GUE0_6_VIP6   "2001:db8:10::159"
-#define WORLD_CID_VIP4      "198.51.100.201"
-#define WORLD_CID_VIP6      "2001:db8:10::201"
-#define WORLD_KATRAN_VIP4   "198.51.100.202"
-#define WORLD_KATRAN_VIP6   "2001:db8:10::202"
-#define WORLD_LABEL_VIP4    "198.51.100.203"
-#define WORLD_LABEL_VIP6    "2001:db8:10::203"
-
-/* What leads to WORLD_CID2; the last one in both services, by no more than four bytes. */
-enum {
-	WORLD_CID_CONFIG = 3,
-	WORLD_CID_LENGTH = 2,
-	WORLD_ID16 = 0x1234,
-	WORLD_ID24 = 0x345678,
-	WORLD_ID_UNKEPT = 0x0bad, /* to WORLD_CID3, in WORLD_CID */
-};
 /* Those of fragments. */
 #define WORLD_TWIN_VIP4        "198.51.100.212"
 #define WORLD_TWIN_VIP6        "2001:db8:10::212"
@@ -250,7 +235,6 @@ enum {
 #define WORLD_CLAMP_VIP6       "2001:db8:10::163"
 #define WORLD_VCLAMP_VIP4      "198.51.100.164"
 #define WORLD_VCLAMP_VIP6      "2001:db8:10::164"
-#define WORLD_ID32             0x89abcdefU
 #define WORLD_REFUSE_VIP4      "198.51.100.140"
 #define WORLD_REFUSE_VIP6      "2001:db8:10::140"
 #define WORLD_REFUSE_BARE_VIP4 "198.51.100.141"
@@ -289,8 +273,6 @@ bool world_vip_in_file(const char *vip);
 
 /* Writes everything and forgets all flows. */
 void world_fill(struct dp_tables *tables);
-/* Policies and server ids: a part of world_fill. */
-void world_fill_policies(struct dp_tables *tables);
 void world_forget_flows(struct dp_tables *tables);
 /* Gives all of WORLD_MANY's slots to one backend. */
 void world_many_to(struct dp_tables *tables, uint32_t backend);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "world_policy.h"
+
 #include <assert.h>
 
 #include "engine/servers.h"

@@ -22,6 +22,7 @@
 #include "../lib/expect_policy.h"
 #include "../lib/frame.h"
 #include "../lib/world.h"
+#include "../lib/world_policy.h"
 #include "dp/verdict.h"
 
 enum { VARIANTS = 60, PREFIX4 = 20, PREFIX6 = 52, PORT = 443, POLICIES = ABI_POLICY_QUIC_CID + 1 };

@@ -153,6 +153,8 @@ static const char *why_text(uint32_t why)
 	switch (why) {
 	case WHY_FLOW: return "the flow's entry gives it to";
 	case WHY_PREVIOUS: return "a flow from before a change, it stays with";
+	case WHY_CID: return "its connection id names";
+	case WHY_OPTION: return "its TCP option names";
 	case WHY_FRAGMENT: return "the other pieces went to";
 	case WHY_ICMP: return "an error about a flow of";
 	case WHY_OTHER: return "whose owner is down, so the slot's other owner takes it:";
