@@ -37,6 +37,7 @@ UNIT_SRC := $(wildcard tests/unit/*_test.c tests/packet/*_test.c)
 UNIT := $(UNIT_SRC:%.c=$(BUILD)/%)
 TEST_LIB := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %.bpf.c,$(wildcard tests/lib/*.c)))
 TEST_BPF := $(patsubst %.bpf.c,$(BUILD)/%.bpf.o,$(wildcard tests/lib/*.bpf.c))
+PEERS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/e2e/*.c))
 FUZZ := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/*_fuzz.c))
 MAN := $(wildcard docs/*.5 docs/*.8)
 
@@ -75,7 +76,10 @@ $(UNIT): $(BUILD)/%: $(BUILD)/%.o $(TEST_LIB) $(BUILD)/libweir.a
 $(FUZZ): $(BUILD)/%: $(BUILD)/%.o $(TEST_LIB) $(BUILD)/libweir.a
 	$(call say,LD )$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -o $@ $^ -lcmocka $(LDLIBS)
 
-units: $(UNIT) $(TEST_BPF)
+$(PEERS): $(BUILD)/%: $(BUILD)/%.o
+	$(call say,LD )$(CC) $(ALL_CFLAGS) -o $@ $^
+
+units: $(UNIT) $(TEST_BPF) $(PEERS)
 fuzzers: $(FUZZ)
 
 # Every build that the tests run; each directory has its own compiler and switches.

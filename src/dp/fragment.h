@@ -13,6 +13,7 @@
 
 #include "dp/abi.h"
 #include "dp/choose.h"
+#include "dp/entry.h"
 #include "dp/find.h"
 #include "dp/piece.h"
 #include "dp/special.h"
@@ -64,7 +65,7 @@ PKT_INLINE int fragment_find_place(struct flow *flow)
 	return 1;
 }
 
-/* Records the piece's backend, over the datagram's old entry if there is one. 1, or 0: it failed. */
+/* Records the piece's backend, over the datagram's old entry if there is one. Returns whether. */
 PKT_STAGE int fragment_record(struct pkt *pkt, struct flow *flow)
 {
 	struct abi_backend *backend = pkt ? env_backend(pkt->backend) : 0;

@@ -8,6 +8,7 @@
 #include "dp/abi.h"
 #include "dp/choose.h"
 #include "dp/find.h"
+#include "dp/policy.h"
 #include "dp/verdict.h"
 #include "pkt/chain.h"
 #include "pkt/hash.h"
@@ -104,15 +105,17 @@ PKT_STAGE int piece_find_later(struct pkt *pkt, struct abi_vip *vip, __u32 named
 
 /* --- where it goes without an entry --- */
 
-/* Does the policy ask for nothing but what every piece has? */
+/*
+ * Does the policy ask for nothing but what every piece has? Of IPv6 a protocol behind more headers
+ * is only in the first one.
+ */
 PKT_INLINE int piece_has_key(const struct abi_service *service, const struct pkt *pkt)
 {
 	if (!(service->flags & ABI_SERVICE_POLICY))
 		return 0;
 	if (service->policy == ABI_POLICY_3TUPLE)
 		return pkt->proto == pkt->piece_proto && !pkt_chain_is_extension(pkt->proto);
-	return service->policy == ABI_POLICY_SOURCE || service->policy == ABI_POLICY_2TUPLE ||
-	       service->policy == ABI_POLICY_SOURCE_PREFIX;
+	return !policy_needs_ports(service->policy);
 }
 
 /* Then the slot alone decides, but where a flow's entry may, or what only the first piece has. */
@@ -125,13 +128,9 @@ PKT_INLINE int piece_needs_entry(const struct abi_service *service, const struct
 /* By the policy, else by source, destination and protocol. */
 PKT_INLINE __u64 piece_hash(const struct abi_service *service, const struct pkt *pkt)
 {
-	__u8 policy = piece_has_key(service, pkt) ? service->policy : ABI_POLICY_3TUPLE;
-	struct pkt_addr src = pkt->src, dst = pkt->dst;
-	__u8 proto = policy == ABI_POLICY_3TUPLE ? pkt->piece_proto : 0;
-
-	if (policy == ABI_POLICY_SOURCE || policy == ABI_POLICY_SOURCE_PREFIX)
-		dst = (struct pkt_addr){};
-	return pkt_hash_tuple(&src, &dst, 0, 0, proto, env_node()->slot_seed);
+	if (piece_has_key(service, pkt))
+		return policy_hash(service, pkt);
+	return pkt_hash_tuple(&pkt->src, &pkt->dst, 0, 0, pkt->piece_proto, env_node()->slot_seed);
 }
 
 /*
@@ -140,12 +139,11 @@ PKT_INLINE __u64 piece_hash(const struct abi_service *service, const struct pkt 
  */
 PKT_INLINE int piece_by_slot(struct pkt *pkt, const struct abi_service *service)
 {
-	__u64 table = *(volatile const __u64 *)&service->table;
 	__u8 flags = pkt->tcp_flags;
 	__u64 *slot;
 
 	pkt->hash = piece_hash(service, pkt);
-	pkt->slot = (__u32)table + pkt_hash_below(pkt->hash, (__u32)(table >> 32));
+	pkt->slot = policy_slot(service, pkt->hash);
 	slot = env_slot(pkt->slot);
 	if (!slot)
 		return 0;

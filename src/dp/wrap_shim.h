@@ -19,7 +19,8 @@ PKT_INLINE struct abi_backend *wrap_other(const struct pkt *pkt, int outer4)
 	struct abi_backend *backend;
 	__u32 other;
 
-	if (!slot)
+	/* The other pieces would not go there with this one. */
+	if (!slot || pkt->fragment)
 		return 0;
 	word = *(volatile __u64 *)slot;
 	other = abi_slot_current(word);

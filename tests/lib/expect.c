@@ -9,6 +9,7 @@
 
 #include "answer.h"
 #include "dp/verdict.h"
+#include "expect_fragments.h"
 #include "expect_links.h"
 #include "expect_modes.h"
 #include "expect_replies.h"
@@ -283,6 +284,7 @@ const char *expect_sane(const struct dp_tables *tables, const uint8_t *frame, si
 			const struct dp_result *result, const uint8_t *out)
 {
 	uint32_t verdict = result->trace.verdict;
+	const char *wrong;
 
 	if (verdict >= VERDICT_COUNT)
 		return "no such verdict";
@@ -290,6 +292,9 @@ const char *expect_sane(const struct dp_tables *tables, const uint8_t *frame, si
 		return "no such reason";
 	if (result->action != actions[verdict])
 		return "the action is not the verdict's";
+	wrong = expect_pieces(tables, frame, length, result);
+	if (wrong)
+		return wrong;
 	if (verdict == VERDICT_FORWARDED || verdict == VERDICT_REDIRECTED)
 		return check_left(tables, frame, length, result, out);
 	if (is_answer(verdict))

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
+#include "expect_fragments.h"
 #include "place.h"
 #include "shim.h"
 
@@ -47,10 +48,12 @@ void expect_told(const struct dp_tables *tables, const struct abi_trace *trace,
 	const uint8_t *ip = frame + link;
 	size_t packet = ip[0] >> 4 == 4 ? (size_t)(ip[2] << 8 | ip[3])
 					: 40 + (size_t)(ip[4] << 8 | ip[5]);
+	bool later, piece = expect_is_piece(frame, length, &later);
 	uint16_t port = ntohs(tables->backends[trace->backend].port);
 
 	ret->vip_port = place_vip_port(ip, packet);
 	ret->port = ret->vip_port && port ? port : ret->vip_port;
-	if (ret->mode == FRAME_GUE0)
+	/* The other pieces would not go there with this one. */
+	if (ret->mode == FRAME_GUE0 && !piece)
 		tell_other(tables, trace, ret);
 }

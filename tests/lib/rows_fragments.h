@@ -9,7 +9,9 @@
 #define IN_PIECE                          BEHIND(SPLIT)
 #define ID4(id)                           LIE(IP, 4, 2, id)
 #define GOES(name, service, backend, ...) ROW(name, FORWARDED, SLOT, service, backend, __VA_ARGS__)
-#define EARLY(name, ...)                  ROW("case 8: " name, FRAGMENT_EARLY, FRAGMENT, NONE, NOBODY, __VA_ARGS__)
+
+/* Where several services listen, and where none takes pieces. */
+#define EARLY(name, ...) ROW("case 8: " name, FRAGMENT_EARLY, FRAGMENT, NONE, NOBODY, __VA_ARGS__)
 #define DROPPED(name, service, ...) \
 	ROW("case 8: " name, FRAGMENT, FRAGMENT, service, NOBODY, __VA_ARGS__)
 
@@ -113,13 +115,14 @@ TO_B4("tcp4 first fragment", TO4(WORLD_ONE4_VIP4), .frag = MORE, .payload = 32),
 	/* A listen on everything: any protocol in pieces. */
 	GOES("udp4 first fragment to any", EVERY, EVERY_B, UDP4(WORLD_EVERY_VIP4), .dport = 7,
 	     .frag = MORE),
-	GOES("udp4 last fragment to any", EVERY, EVERY_B, UDP4(WORLD_EVERY_VIP4), LATER4, .payload = 3),
-	GOES("gre4 first fragment to any", EVERY, EVERY_B, TO4(WORLD_EVERY_VIP4), .proto = IPPROTO_GRE,
-	     .frag = MORE, .payload = 8),
-	GOES("gre4 last fragment to any", EVERY, EVERY_B, TO4(WORLD_EVERY_VIP4), .proto = IPPROTO_GRE,
-	     LATER4, .payload = 8),
-	GOES("esp6 last fragment to any", EVERY, EVERY_B, TO6(WORLD_EVERY_VIP6), .proto = IPPROTO_ESP,
-	     IN_PIECE, LATER6, .payload = 8),
+	GOES("udp4 last fragment to any", EVERY, EVERY_B, UDP4(WORLD_EVERY_VIP4), LATER4,
+	     .payload = 3),
+	GOES("gre4 first fragment to any", EVERY, EVERY_B, TO4(WORLD_EVERY_VIP4),
+	     .proto = IPPROTO_GRE, .frag = MORE, .payload = 8),
+	GOES("gre4 last fragment to any", EVERY, EVERY_B, TO4(WORLD_EVERY_VIP4),
+	     .proto = IPPROTO_GRE, LATER4, .payload = 8),
+	GOES("esp6 last fragment to any", EVERY, EVERY_B, TO6(WORLD_EVERY_VIP6),
+	     .proto = IPPROTO_ESP, IN_PIECE, LATER6, .payload = 8),
 	GOES("udp6 first fragment before options to any", EVERY, EVERY_B, UDP6(WORLD_EVERY_VIP6),
 	     BEHIND(SPLIT, OPTIONS), FIRST6, .payload = 8),
 

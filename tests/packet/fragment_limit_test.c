@@ -342,8 +342,9 @@ static void test_id_repeats(void **state)
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		engines_now_ns += (FRAGMENT_TICKS - 1ULL) * ENGINES_TICK_NS;
+		engines_now_ns += (FRAGMENT_TICKS / 2 + 1ULL) * ENGINES_TICK_NS;
 		begin(&spec, id);
+		engines_now_ns += (FRAGMENT_TICKS / 2 + 1ULL) * ENGINES_TICK_NS;
 		assert_int_equal(pieces_run(&later), whole);
 	}
 	engines_now_ns = before;

@@ -302,6 +302,30 @@ static void test_forward(void **state)
 	assert_int_equal(tables->services[balancer_service_record(balancer, 0)].mode, TUNNEL_L2DSR);
 }
 
+/* Pieces of datagrams are pinned if nothing else is said, and the program is to have the code. */
+static void test_fragments(void **state)
+{
+	const uint32_t code = ABI_HAS_FRAGMENT | ABI_HAS_TRACK;
+
+	(void)state;
+	begin("backends: [" B1 "]",
+	      "{name: a, vips: [192.0.2.1], listen: [tcp/80], pool: web, tracking: none}, "
+	      "{name: b, vips: [192.0.2.1], listen: [tcp/81], pool: web, tracking: none, "
+	      "fragments: drop}");
+	assert_true(tables->services[balancer_service_record(balancer, 0)].flags &
+		    ABI_SERVICE_FRAGMENTS);
+	assert_false(tables->services[balancer_service_record(balancer, 1)].flags &
+		     ABI_SERVICE_FRAGMENTS);
+	assert_int_equal(balancer_features(conf) & code, code);
+	/* 30 s in ticks of 2^30 ns, and one. */
+	assert_int_equal(tables->node->fragment_ticks, 29);
+	killed();
+	begin("backends: [" B1 "]",
+	      "{name: b, vips: [192.0.2.1], listen: [tcp/81], pool: web, tracking: none, "
+	      "fragments: drop}");
+	assert_int_equal(balancer_features(conf) & code, 0);
+}
+
 /* Whether a next hop is the backend itself each change says, and changes of health keep. */
 static void test_link(void **state)
 {
@@ -333,6 +357,7 @@ int main(void)
 		TEST(test_same_file), TEST(test_other_file), TEST(test_flows_stay),
 		TEST(test_settle),    TEST(test_maint),      TEST(test_deadline),
 		TEST(test_weight_0),  TEST(test_forward),    TEST(test_link),
+		TEST(test_fragments),
 	};
 
 	return cmocka_run_group_tests_name("balancer", tests, NULL, NULL);
