@@ -102,7 +102,8 @@ test: ## as root: install what is missing, build, run every tier
 	+$(SUBMAKE) test-builds
 	tests/run
 
-test-full: ## as `test`, with long fuzzing
+test-full: FUZZ_SECONDS = 600
+test-full: ## as `test`, with ten minutes of each fuzzer
 	tools/deps
 	+$(SUBMAKE) test-builds
 	FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What bench.bpf.c is told of the frame that it makes whole. */
 #pragma once
 

@@ -258,8 +258,8 @@ static struct spread spread_of(const double *values, uint32_t count)
 	return (struct spread){sorted[0], sorted[count / 2], sorted[count - 1]};
 }
 
-/* What making the frame whole takes: with a move of its start, or without. The medians of all rounds,
- * for one that was disturbed would make all rows of its round too fast. */
+/* What making the frame whole takes, with a move of its start or without. By the medians of all
+ * rounds: one that was disturbed would make all rows of its round too fast. */
 static void take_off(struct bench *bench)
 {
 	double nothing_ns = spread_of(bench->nothing_ns, bench->rounds).median;

@@ -185,7 +185,6 @@ static const struct {
 static const struct {
 	const char *name, *addr;
 	uint32_t service; /* whose slots it owns */
-	uint32_t tags[2];
 } backends[WORLD_BACKENDS] = {
 	[WORLD_NOBODY] = {"none", NULL, WORLD_NONE},
 	[WORLD_B4] = {"b4", "10.0.1.11", WORLD_ONE4},
@@ -250,11 +249,11 @@ static const struct {
 	[WORLD_GUE0_6_B] = {"gue0_6b", "2001:db8:9::510", WORLD_GUE0_6},
 	[WORLD_SECOND4] = {"second4", "10.0.5.99", WORLD_NONE},
 	[WORLD_SECOND6] = {"second6", "2001:db8:9::599", WORLD_NONE},
-	[WORLD_VLAN_B] = {"vlanb", "10.0.9.1", WORLD_VLAN, {0x81000064}},
-	[WORLD_QINQ_B] = {"qinqb", "2001:db8:9::91", WORLD_QINQ, {0x88a80064, 0x8100e0c8}},
-	[WORLD_VLINK_B] = {"vlinkb", "10.0.9.3", WORLD_VLINK, {0x81000065}},
+	[WORLD_VLAN_B] = {"vlanb", "10.0.9.1", WORLD_VLAN},
+	[WORLD_QINQ_B] = {"qinqb", "2001:db8:9::91", WORLD_QINQ},
+	[WORLD_VLINK_B] = {"vlinkb", "10.0.9.3", WORLD_VLINK},
 	[WORLD_CLAMP_B] = {"clampb", "10.0.9.4", WORLD_CLAMP},
-	[WORLD_VCLAMP_B] = {"vclampb", "10.0.9.5", WORLD_VCLAMP, {0x81000064}},
+	[WORLD_VCLAMP_B] = {"vclampb", "10.0.9.5", WORLD_VCLAMP},
 };
 
 /* Their own; 0: the VIP's. */
@@ -263,6 +262,14 @@ static const uint16_t backend_ports[WORLD_BACKENDS] = {
 	[WORLD_GENEVE6P_B] = WORLD_PORT,
 	[WORLD_IPOPT4P_B] = WORLD_PORT,
 	[WORLD_IPOPT6P_B] = WORLD_PORT,
+};
+
+/* VLAN tags of the backends' links, the outer first. */
+static const uint32_t tags[WORLD_BACKENDS][2] = {
+	[WORLD_VLAN_B] = {0x81000064},
+	[WORLD_QINQ_B] = {0x88a80064, 0x8100e0c8},
+	[WORLD_VLINK_B] = {0x81000065},
+	[WORLD_VCLAMP_B] = {0x81000064},
 };
 
 /* The same, for `weir trace --down e1`; a pool for each service, two ports for the range. */
@@ -456,7 +463,7 @@ static void fill_backend(struct dp_tables *tables, uint32_t index)
 		.ifindex = index == WORLD_AWAY1 || index == WORLD_QINQ_B ? WORLD_AWAY_IFINDEX
 									 : WORLD_IFINDEX,
 		.mtu = index == WORLD_SMALL1 ? WORLD_SMALL_MTU : WORLD_MTU,
-		.tags = {backends[index].tags[0], backends[index].tags[1]},
+		.tags = {tags[index][0], tags[index][1]},
 		.on_link = index != WORLD_FAR_B,
 	};
 
