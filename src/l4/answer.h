@@ -89,8 +89,9 @@ PKT_INLINE __u32 l4_answer_pseudo(const struct pkt *pkt, __u8 proto, __u32 lengt
 	return sum;
 }
 
-/* The checksum from `offset` to the frame's end, which is a whole number of words. */
-PKT_INLINE __u16 l4_answer_checksum(const struct pkt_ctx *ctx, __u32 offset, __u32 sum)
+/* The checksum from `offset` to the frame's end, which is a whole number of words. A stage, so that
+ * the verifier goes through the many words once and not for each kind of answer. */
+PKT_STAGE int l4_answer_checksum(struct pkt_ctx *ctx, __u32 offset, __u32 sum)
 {
 	struct pkt_cursor cursor = pkt_cursor(ctx, offset);
 
