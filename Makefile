@@ -38,6 +38,8 @@ UNIT := $(UNIT_SRC:%.c=$(BUILD)/%)
 TEST_LIB := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %.bpf.c,$(wildcard tests/lib/*.c)))
 TEST_BPF := $(patsubst %.bpf.c,$(BUILD)/%.bpf.o,$(wildcard tests/lib/*.bpf.c))
 PEERS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/e2e/*.c))
+BENCH := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*_bench.c))
+BENCH_LIB := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %.bpf.c %_bench.c,$(wildcard bench/*.c)))
 FUZZ := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/*_fuzz.c))
 MAN := $(wildcard docs/*.5 docs/*.8)
 
@@ -70,11 +72,13 @@ $(BUILD)/gen/%.skel.h:
 	@mkdir -p $(@D)
 	$(call say,GEN)$(BPFTOOL) gen skeleton $(filter %.bpf.o,$^) name $(subst .,_,$*)_bpf > $@
 
-$(UNIT): $(BUILD)/%: $(BUILD)/%.o $(TEST_LIB) $(BUILD)/libweir.a
+$(UNIT) $(BENCH): $(BUILD)/%: $(BUILD)/%.o $(TEST_LIB) $(BUILD)/libweir.a
 	$(call say,LD )$(CC) $(ALL_CFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
 $(FUZZ): $(BUILD)/%: $(BUILD)/%.o $(TEST_LIB) $(BUILD)/libweir.a
 	$(call say,LD )$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -o $@ $^ -lcmocka $(LDLIBS)
+
+$(BENCH): $(BENCH_LIB)
 
 $(PEERS): $(BUILD)/%: $(BUILD)/%.o
 	$(call say,LD )$(CC) $(ALL_CFLAGS) -o $@ $^
@@ -102,7 +106,8 @@ test: ## as root: install what is missing, build, run every tier
 	+$(SUBMAKE) test-builds
 	tests/run
 
-test-full: ## as `test`, with long fuzzing
+test-full: FUZZ_SECONDS = 600
+test-full: ## as `test`, with ten minutes of each fuzzer
 	tools/deps
 	+$(SUBMAKE) test-builds
 	FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run
@@ -114,6 +119,10 @@ test-kernel: ## as root: the programs in a virtual machine with Debian 12's own 
 
 lint: ## format, layers, sizes
 	tools/lint
+
+bench: ## as root: ns a packet of every mode; BENCH_ARGS="--json FILE"
+	+$(SUBMAKE) $(BENCH) $(patsubst %.c,$(BUILD)/%.o,$(wildcard bench/*.bpf.c))
+	$(foreach program,$(BENCH),$(program) $(BENCH_ARGS) &&) :
 
 fuzz: fuzz-build ## every fuzzer for FUZZ_SECONDS (60)
 	FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run fuzz
@@ -130,7 +139,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS='	' read -r name text; do \
 		printf '  make %-10s %s\n' "$$name" "$$text"; done
 
-.PHONY: all units fuzzers test-builds fuzz-build demo test test-full test-kernel lint fuzz install clean help
+.PHONY: all units fuzzers test-builds fuzz-build demo test test-full test-kernel lint bench fuzz install clean help
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

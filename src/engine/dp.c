@@ -249,6 +249,11 @@ struct dp_tables *dp_tables(struct dp *dp)
 	return &dp->tables;
 }
 
+int dp_program_fd(const struct dp *dp)
+{
+	return bpf_program__fd(dp->skel->progs.weir_lb);
+}
+
 int dp_attach(struct dp *dp, const char *interface, enum link_xdp wanted, struct err *err)
 {
 	return links_attach(&dp->links, bpf_program__fd(dp->skel->progs.weir_lb), interface, wanted,

@@ -28,6 +28,9 @@ int dp_open(const struct dp_options *options, struct dp **ret, struct err *err);
 bool dp_adopted(const struct dp *dp);
 struct dp_tables *dp_tables(struct dp *dp);
 
+/* The program, for a test run. */
+int dp_program_fd(const struct dp *dp);
+
 /* Attaches to one more interface; see link_attach. */
 int dp_attach(struct dp *dp, const char *interface, enum link_xdp wanted, struct err *err);
 /* See links_reattach. */

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * What makes a frame whole again before each round of a test run. The kernel gives a program that
+ * is run many times the frame as the round before left it; one that encapsulates would meet its
+ * own tunnel. So what the kernel runs is this: it moves the frame's start and end back, writes its
+ * headers, with another source port if flows are to differ, and goes on into the program that is
+ * measured by a tail call, which costs a jump. What that takes alone is measured beside, by
+ * targets that do nothing, or move the frame's start and nothing else.
+ */
+#include <linux/bpf.h>
+
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bench/frame.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct bench_frame);
+} frames SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(__u32));
+} target SEC(".maps");
+
+static __always_inline struct bench_frame *frame_now(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&frames, &zero);
+}
+
+static __always_inline __u32 length_of(const struct xdp_md *ctx)
+{
+	return (__u32)((__u64)(long)ctx->data_end - (__u64)(long)ctx->data);
+}
+
+static __always_inline int move_back(struct xdp_md *ctx, const struct bench_frame *frame)
+{
+	if (length_of(ctx) == frame->length)
+		return 0;
+	if (bpf_xdp_adjust_head(ctx, (int)frame->head))
+		return -1;
+	if (length_of(ctx) == frame->length)
+		return 0;
+	return bpf_xdp_adjust_tail(ctx, (int)(frame->length - length_of(ctx)));
+}
+
+/* From the first round to the last, seen from within: a test run's own setting up takes far longer
+ * than what is measured, and the mean that it tells is in whole nanoseconds. */
+static __always_inline void keep_time(struct bench_frame *frame)
+{
+	if (frame->round == 0)
+		frame->begin_ns = bpf_ktime_get_ns();
+	else if (frame->round == frame->last)
+		frame->end_ns = bpf_ktime_get_ns();
+	frame->round++;
+}
+
+SEC("xdp")
+int bench_whole(struct xdp_md *ctx)
+{
+	struct bench_frame *frame = frame_now();
+	__u8 *data, *end, *port;
+
+	if (!frame || move_back(ctx, frame))
+		return XDP_ABORTED;
+	keep_time(frame);
+	data = (void *)(long)ctx->data;
+	end = (void *)(long)ctx->data_end;
+	if (data + BENCH_HEADERS > end)
+		return XDP_ABORTED;
+	for (__u32 i = 0; i < BENCH_HEADERS / sizeof(__u64); i++)
+		((__u64 *)data)[i] = frame->headers[i];
+	port = data + (frame->port_at & (BENCH_PORT_AT - 1));
+	if (frame->port_at && port + sizeof(__u16) <= end)
+		*(__u16 *)port = bpf_htons(BENCH_PORT + (frame->round & frame->flows_mask));
+	bpf_tail_call_static(ctx, &target, 0);
+	return XDP_ABORTED;
+}
+
+SEC("xdp")
+int bench_nothing(struct xdp_md *ctx)
+{
+	(void)ctx;
+	return XDP_PASS;
+}
+
+/* One move forth, so that move_back makes another. */
+SEC("xdp")
+int bench_move(struct xdp_md *ctx)
+{
+	return bpf_xdp_adjust_head(ctx, -BENCH_MOVE) ? XDP_ABORTED : XDP_PASS;
+}

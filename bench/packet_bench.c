@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Nanoseconds a packet through the balancer's program, by BPF_PROG_TEST_RUN: the program that the
+ * daemon loads, with the features that a configuration of the row's kind needs, on one core, the
+ * tables hot. bench.bpf.c makes the frame whole before each round. All rows are measured in turn,
+ * one short sample each, and again: what disturbs the machine for a while disturbs them alike, and
+ * ratios are taken within a turn. It reports; it does not judge.
+ *
+ * docs/design/09-bench.md says how to read the figures.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <getopt.h>
+#include <jansson.h>
+#include <linux/bpf.h>
+#include <linux/if_link.h>
+#include <linux/perf_event.h>
+#include <net/if.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "bench/frame.h"
+#include "bench/setting.h"
+#include "dp/verdict.h"
+#include "engine/dp.h"
+
+enum {
+	ROUNDS = 51,
+	REPEAT = 5000,
+	ROUNDS_MAX = 1000,
+	FLOWS = 1024,
+};
+
+/* A row as it is run. */
+struct subject {
+	struct dp *dp;
+	struct frame frame;
+	struct bench_frame whole;
+	uint32_t verdict;
+	double ns[ROUNDS_MAX]; /* a packet, by round */
+	double instructions;   /* in the last round; negative: not counted */
+};
+
+struct bench {
+	const char *json;
+	const char *only;
+	uint32_t rounds, repeat;
+	struct bpf_object *object;
+	int whole_fd, nothing_fd, move_fd, frames_fd, target_fd, counter_fd;
+	struct engine {
+		uint32_t features;
+		struct dp *dp;
+	} engines[BENCH_ROWS_MAX];
+	size_t engine_count;
+	struct subject *subjects[BENCH_ROWS_MAX]; /* NULL: left out */
+	double nothing_ns[ROUNDS_MAX], move_ns[ROUNDS_MAX];
+};
+
+/* --- the subjects --- */
+
+/* An engine for each set of features. */
+static struct dp *engine_of(struct bench *bench, uint32_t features)
+{
+	struct dp_options options = {.flow_entries = 65536, .features = features};
+	struct engine *engine = bench->engines;
+	struct err err;
+
+	for (; engine < bench->engines + bench->engine_count; engine++) {
+		if (engine->features == features)
+			return engine->dp;
+	}
+	if (dp_open(&options, &engine->dp, &err)) {
+		fprintf(stderr, "packet_bench: %s\n", err.text);
+		exit(1);
+	}
+	bench_fill(dp_tables(engine->dp));
+	engine->features = features;
+	bench->engine_count++;
+	return engine->dp;
+}
+
+static void count_verdicts(const struct dp *dp, uint64_t ret[VERDICT_COUNT])
+{
+	for (uint32_t i = 0; i < VERDICT_COUNT; i++)
+		ret[i] = dp_verdict_count(dp, i).packets;
+}
+
+/* Runs it once: by what it grows is how far its start is moved. */
+static void try_once(struct subject *subject, const struct bench_row *row)
+{
+	static uint8_t out[FRAME_MAX];
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = subject->frame.bytes,
+		    .data_size_in = (uint32_t)subject->frame.length, .data_out = out,
+		    .data_size_out = sizeof(out), .repeat = 1);
+	uint64_t before[VERDICT_COUNT], after[VERDICT_COUNT];
+	int error;
+
+	count_verdicts(subject->dp, before);
+	error = bpf_prog_test_run_opts(dp_program_fd(subject->dp), &opts);
+	if (error)
+		bench_die("a test run", error);
+	count_verdicts(subject->dp, after);
+	for (uint32_t i = 0; i < VERDICT_COUNT; i++) {
+		if (after[i] != before[i])
+			subject->verdict = i;
+	}
+	subject->whole.head = row->head ? row->head : opts.data_size_out - opts.data_size_in;
+}
+
+static struct subject *subject_new(struct bench *bench, size_t at)
+{
+	struct subject *subject = calloc(1, sizeof(*subject));
+
+	if (!subject)
+		bench_die("memory", ENOMEM);
+	subject->dp = engine_of(bench, bench_features(&bench_rows[at]));
+	bench_build(at, &subject->frame);
+	try_once(subject, &bench_rows[at]);
+	subject->whole.length = (uint32_t)subject->frame.length;
+	subject->whole.port_at = bench_has_ports(&bench_rows[at]) ? (uint32_t)subject->frame.l4 : 0;
+	subject->whole.flows_mask = FLOWS - 1;
+	memcpy(subject->whole.headers, subject->frame.bytes, BENCH_HEADERS);
+	return subject;
+}
+
+/* --- measuring --- */
+
+static void set_target(const struct bench *bench, int program_fd, const struct bench_frame *frame)
+{
+	struct bench_frame whole = *frame;
+	uint32_t zero = 0;
+	int error = bpf_map_update_elem(bench->target_fd, &zero, &program_fd, BPF_ANY);
+
+	whole.last = bench->repeat - 1;
+	if (!error)
+		error = bpf_map_update_elem(bench->frames_fd, &zero, &whole, BPF_ANY);
+	if (error)
+		bench_die("a target", error);
+}
+
+/* Instructions that this thread's kernel side went through; not every machine can count them. */
+static int open_counter(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_HARDWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_HW_INSTRUCTIONS,
+		.exclude_user = 1,
+		.exclude_hv = 1,
+	};
+
+	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
+}
+
+static double read_counter(const struct bench *bench)
+{
+	uint64_t count;
+
+	if (bench->counter_fd < 0 ||
+	    read(bench->counter_fd, &count, sizeof(count)) != sizeof(count))
+		return -1;
+	return (double)count;
+}
+
+/* Nanoseconds a round, all that is done in it. */
+static double run(const struct bench *bench, const struct frame *frame, uint32_t *ret_action,
+		  double *ret_instructions)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = frame->bytes,
+		    .data_size_in = (uint32_t)frame->length, .repeat = (int)bench->repeat);
+	double before = read_counter(bench);
+	int error = bpf_prog_test_run_opts(bench->whole_fd, &opts);
+	struct bench_frame after;
+	uint32_t zero = 0;
+
+	if (!error)
+		error = bpf_map_lookup_elem(bench->frames_fd, &zero, &after);
+	if (error)
+		bench_die("a test run", error);
+	*ret_action = opts.retval;
+	*ret_instructions = before < 0 ? -1 : (read_counter(bench) - before) / bench->repeat;
+	return (double)(after.end_ns - after.begin_ns) / (bench->repeat - 1);
+}
+
+/* What a round takes without a program to measure. */
+static void measure_base(struct bench *bench, uint32_t round)
+{
+	const struct subject *any = NULL;
+	struct bench_frame whole;
+	double instructions;
+	uint32_t action;
+
+	for (size_t i = 0; i < bench_row_count && !any; i++)
+		any = bench->subjects[i];
+	whole = any->whole;
+	whole.head = BENCH_MOVE;
+	set_target(bench, bench->nothing_fd, &whole);
+	bench->nothing_ns[round] = run(bench, &any->frame, &action, &instructions);
+	set_target(bench, bench->move_fd, &whole);
+	bench->move_ns[round] = run(bench, &any->frame, &action, &instructions);
+	if (action != XDP_PASS)
+		bench_die("the frame's start does not move", EIO);
+}
+
+static void measure(struct bench *bench, struct subject *subject, const char *name, uint32_t round)
+{
+	uint64_t before = dp_verdict_count(subject->dp, subject->verdict).packets;
+	uint32_t action;
+
+	set_target(bench, dp_program_fd(subject->dp), &subject->whole);
+	subject->ns[round] = run(bench, &subject->frame, &action, &subject->instructions);
+	if (dp_verdict_count(subject->dp, subject->verdict).packets - before != bench->repeat)
+		bench_die(name, EIO);
+}
+
+static void measure_all(struct bench *bench)
+{
+	bool terminal = isatty(STDERR_FILENO);
+
+	for (uint32_t round = 0; round < bench->rounds; round++) {
+		fprintf(stderr, "%sround %u of %u%s", terminal ? "\r" : "", round + 1,
+			bench->rounds, terminal ? "" : "\n");
+		measure_base(bench, round);
+		for (size_t i = 0; i < bench_row_count; i++) {
+			if (bench->subjects[i])
+				measure(bench, bench->subjects[i], bench_rows[i].name, round);
+		}
+	}
+	if (terminal)
+		fputc('\n', stderr);
+}
+
+/* --- the report --- */
+
+struct spread {
+	double min, median, max;
+};
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static struct spread spread_of(const double *values, uint32_t count)
+{
+	double sorted[ROUNDS_MAX];
+
+	memcpy(sorted, values, count * sizeof(*values));
+	qsort(sorted, count, sizeof(*sorted), compare);
+	return (struct spread){sorted[0], sorted[count / 2], sorted[count - 1]};
+}
+
+/* What making the frame whole takes, with a move of its start or without. By the medians of all
+ * rounds: one that was disturbed would make all rows of its round too fast. */
+static void take_off(struct bench *bench)
+{
+	double nothing_ns = spread_of(bench->nothing_ns, bench->rounds).median;
+	double move_ns = (spread_of(bench->move_ns, bench->rounds).median - nothing_ns) / 2;
+
+	for (size_t i = 0; i < bench_row_count; i++) {
+		struct subject *subject = bench->subjects[i];
+
+		for (uint32_t round = 0; subject && round < bench->rounds; round++)
+			subject->ns[round] -= nothing_ns + (subject->whole.head ? move_ns : 0);
+	}
+}
+
+/* IPIP of the same families, tracked or not as the row is; bench_row_count: it is not there. */
+static size_t base_of(const struct bench *bench, size_t at)
+{
+	size_t i;
+
+	for (i = 0; i < bench_row_count; i++) {
+		if (bench->subjects[i] && bench_rows[i].kind == KIND_TCP &&
+		    bench_rows[i].mode == TUNNEL_IPIP &&
+		    bench_rows[i].outer6 == bench_rows[at].outer6 &&
+		    bench_rows[i].inner6 == bench_rows[at].inner6 &&
+		    bench_rows[i].flags == (bench_rows[at].flags & ABI_SERVICE_TRACK))
+			break;
+	}
+	return i;
+}
+
+/* The median of the rounds' ratios. 0: nothing to compare with. */
+static double ratio_of(const struct bench *bench, size_t at)
+{
+	size_t base = base_of(bench, at);
+	double ratios[ROUNDS_MAX];
+
+	if (base == bench_row_count)
+		return 0;
+	for (uint32_t i = 0; i < bench->rounds; i++)
+		ratios[i] = bench->subjects[at]->ns[i] / bench->subjects[base]->ns[i];
+	return spread_of(ratios, bench->rounds).median;
+}
+
+static const char *verdict_name(uint32_t verdict)
+{
+	static const char *const names[VERDICT_COUNT] = {
+#define NAME(name, action, help) #name,
+		VERDICTS(NAME)
+#undef NAME
+	};
+
+	return names[verdict];
+}
+
+static void print_row(const struct bench *bench, size_t at)
+{
+	const struct subject *subject = bench->subjects[at];
+	struct spread spread = spread_of(subject->ns, bench->rounds);
+	double ratio = ratio_of(bench, at);
+
+	printf("%-36s %7.1f %7.1f %7.1f", bench_rows[at].name, spread.min, spread.median,
+	       spread.max);
+	if (ratio > 0)
+		printf(" %6.2f", ratio);
+	else
+		printf(" %6s", "-");
+	if (subject->instructions >= 0)
+		printf(" %7.0f", subject->instructions);
+	printf("  %s\n", verdict_name(subject->verdict));
+}
+
+static void print_all(const struct bench *bench)
+{
+	struct spread nothing = spread_of(bench->nothing_ns, bench->rounds);
+
+	printf("\nns a packet, over %u rounds of %u packets; %d flows, %d slots, %d backends\n",
+	       bench->rounds, bench->repeat, FLOWS, BENCH_POOL_SLOTS, BENCH_POOL_BACKENDS);
+	printf("taken off: %.1f for making the frame whole, and its start's way back\n",
+	       nothing.median);
+	if (bench->counter_fd < 0)
+		printf("instructions: this machine does not count them\n");
+	printf("\n%-36s %7s %7s %7s %6s%s  %s\n", "", "min", "median", "max", "x ipip",
+	       bench->counter_fd < 0 ? "" : "  instr.", "verdict");
+	for (size_t i = 0; i < bench_row_count; i++) {
+		if (bench->subjects[i])
+			print_row(bench, i);
+	}
+}
+
+static json_t *row_json(const struct bench *bench, size_t at)
+{
+	const struct subject *subject = bench->subjects[at];
+	struct spread spread = spread_of(subject->ns, bench->rounds);
+	size_t base = base_of(bench, at);
+	json_t *json = json_pack("{s:s, s:s, s:f, s:f, s:f}", "name", bench_rows[at].name,
+				 "verdict", verdict_name(subject->verdict), "min_ns", spread.min,
+				 "median_ns", spread.median, "max_ns", spread.max);
+
+	if (base < bench_row_count)
+		json_object_set_new(json, "base", json_string(bench_rows[base].name));
+	if (base < bench_row_count)
+		json_object_set_new(json, "ratio", json_real(ratio_of(bench, at)));
+	if (subject->instructions >= 0)
+		json_object_set_new(json, "instructions", json_real(subject->instructions));
+	return json;
+}
+
+static void write_json(const struct bench *bench)
+{
+	json_t *list = json_array(), *json;
+	struct utsname machine;
+
+	uname(&machine);
+	for (size_t i = 0; i < bench_row_count; i++) {
+		if (bench->subjects[i])
+			json_array_append_new(list, row_json(bench, i));
+	}
+	json = json_pack("{s:s, s:s, s:i, s:i, s:f, s:o}", "kernel", machine.release, "machine",
+			 machine.machine, "rounds", (int)bench->rounds, "repeat",
+			 (int)bench->repeat, "overhead_ns",
+			 spread_of(bench->nothing_ns, bench->rounds).median, "rows", list);
+	if (json_dump_file(json, bench->json, JSON_INDENT(2) | JSON_REAL_PRECISION(6)))
+		bench_die(bench->json, EIO);
+	json_decref(json);
+}
+
+/* --- the whole --- */
+
+static int program_fd(const struct bench *bench, const char *name)
+{
+	struct bpf_program *program = bpf_object__find_program_by_name(bench->object, name);
+
+	return program ? bpf_program__fd(program) : -1;
+}
+
+/* The object lies beside this program. */
+static void load(struct bench *bench)
+{
+	char path[512];
+	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 16);
+
+	if (length <= 0)
+		bench_die("/proc/self/exe", errno);
+	path[length] = '\0';
+	strcpy(strrchr(path, '/') + 1, "bench.bpf.o");
+	bench->object = bpf_object__open_file(path, NULL);
+	if (!bench->object || bpf_object__load(bench->object))
+		bench_die(path, errno);
+	bench->whole_fd = program_fd(bench, "bench_whole");
+	bench->nothing_fd = program_fd(bench, "bench_nothing");
+	bench->move_fd = program_fd(bench, "bench_move");
+	bench->frames_fd = bpf_object__find_map_fd_by_name(bench->object, "frames");
+	bench->target_fd = bpf_object__find_map_fd_by_name(bench->object, "target");
+	bench->counter_fd = open_counter();
+}
+
+/*
+ * While a program is attached to some driver, a test run of it begins at once; else the kernel
+ * first waits, for tens of milliseconds, until nobody is in the code that calls such programs. So
+ * it gets a driver, in a namespace that ends with this process. Without one all takes longer.
+ */
+static void attach(const struct bench *bench)
+{
+	if (unshare(CLONE_NEWNET) || system("ip link add bench0 type veth peer name bench1") ||
+	    bpf_xdp_attach((int)if_nametoindex("bench0"), bench->whole_fd, XDP_FLAGS_DRV_MODE,
+			   NULL))
+		fputs("packet_bench: no veth to attach to: it takes longer\n", stderr);
+}
+
+static int usage(void)
+{
+	fputs("usage: packet_bench [--rounds N] [--repeat N] [--only TEXT] [--json FILE]\n"
+	      "ns a packet of the balancer's program; needs root\n",
+	      stderr);
+	return 2;
+}
+
+static bool get_number(const char *text, uint32_t max, uint32_t *ret)
+{
+	char *end;
+	unsigned long value = strtoul(text, &end, 10);
+
+	if (*end || !value || value > max)
+		return false;
+	*ret = (uint32_t)value;
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {{"rounds", required_argument, NULL, 'r'},
+						{"repeat", required_argument, NULL, 'n'},
+						{"only", required_argument, NULL, 'o'},
+						{"json", required_argument, NULL, 'j'},
+						{NULL, 0, NULL, 0}};
+	static struct bench bench = {.rounds = ROUNDS, .repeat = REPEAT, .only = ""};
+	bool good = true;
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (option) {
+		case 'r': good &= get_number(optarg, ROUNDS_MAX, &bench.rounds); break;
+		case 'n': good &= get_number(optarg, INT32_MAX, &bench.repeat); break;
+		case 'o': bench.only = optarg; break;
+		case 'j': bench.json = optarg; break;
+		default: return usage();
+		}
+	}
+	if (!good || optind < argc)
+		return usage();
+	load(&bench);
+	attach(&bench);
+	for (size_t i = 0; i < bench_row_count; i++) {
+		if (strstr(bench_rows[i].name, bench.only))
+			bench.subjects[i] = subject_new(&bench, i);
+	}
+	measure_all(&bench);
+	take_off(&bench);
+	print_all(&bench);
+	if (bench.json)
+		write_json(&bench);
+	return 0;
+}
