@@ -37,7 +37,7 @@ PKT_INLINE int wrap_in4(struct pkt_ctx *ctx, const struct pkt *pkt,
 	outer = pkt_take(&cursor, pkt_ip4);
 	if (!eth || !outer)
 		return VERDICT_NO_HEADROOM;
-	pkt_copy(eth, backend->dst_mac, 2 * ETH_ALEN);
+	pkt_copy_words(eth, backend->dst_mac, 2 * ETH_ALEN);
 	eth->h_proto = PKT_BE16(ETH_P_IP);
 	tunnel_write4(outer, pkt, mode, wrap_vary(node->source4.word[3], vary, pkt),
 		      backend->addr.word[3], backend->outer_sum);
@@ -61,7 +61,7 @@ PKT_INLINE int wrap_in6(struct pkt_ctx *ctx, const struct pkt *pkt,
 	if (!eth || !outer)
 		return VERDICT_NO_HEADROOM;
 	source.word[3] = wrap_vary(source.word[3], vary, pkt);
-	pkt_copy(eth, backend->dst_mac, 2 * ETH_ALEN);
+	pkt_copy_words(eth, backend->dst_mac, 2 * ETH_ALEN);
 	eth->h_proto = PKT_BE16(ETH_P_IPV6);
 	tunnel_write6(outer, pkt, mode, &source, &backend->addr);
 	return wrap_shim(&cursor, pkt, backend, mode, 0);
@@ -122,7 +122,7 @@ PKT_STAGE int wrap_l2dsr(struct pkt_ctx *ctx, struct pkt *pkt)
 		return VERDICT_EMPTY;
 	if (!(backend->flags & ABI_BACKEND_LINK))
 		return VERDICT_NO_NEIGHBOR;
-	pkt_copy(eth, backend->dst_mac, 2 * ETH_ALEN);
+	pkt_copy_words(eth, backend->dst_mac, 2 * ETH_ALEN);
 	return PKT_ON;
 }
 

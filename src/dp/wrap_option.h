@@ -31,11 +31,14 @@ PKT_INLINE __u32 wrap_change16(__be16 from, __be16 to)
 /* IPv4's three first words are the same in all addresses, and cancel out. */
 PKT_INLINE __u32 wrap_change_addr(const struct pkt_addr *from, const struct pkt_addr *to)
 {
-	__u32 sum = 0;
+	__u64 sum = 0;
 
-	for (int i = 0; i < 4; i++)
-		sum += pkt_csum_word(~from->word[i]) + pkt_csum_word(to->word[i]);
-	return sum;
+	for (int i = 0; i < 4; i++) {
+		sum += (__u64)(__u32)~from->word[i] + to->word[i];
+		pkt_hide(sum);
+	}
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	return pkt_csum_word((__u32)sum) + (__u32)(sum >> 32);
 }
 
 /* The option's port: 0 in what has none. */
@@ -101,7 +104,7 @@ PKT_STAGE int wrap_option4(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct abi_backend *backend = pkt ? env_backend(pkt->backend) : 0;
 	struct pkt_cursor cursor = pkt_cursor(ctx, sizeof(pkt_eth));
-	pkt_ip4 *ip = pkt_take(&cursor, pkt_ip4), kept;
+	pkt_ip4 *ip = pkt_take(&cursor, pkt_ip4);
 	tunnel_option4 *option;
 	pkt_eth *eth;
 
@@ -109,19 +112,22 @@ PKT_STAGE int wrap_option4(struct pkt_ctx *ctx, struct pkt *pkt)
 		return VERDICT_EMPTY;
 	if (ip->ihl > WRAP_IHL_MAX || !pkt_addr_is4(&backend->addr))
 		return VERDICT_NO_ROOM_OPTION;
-	pkt_copy(&kept, ip, sizeof(kept));
 	if (pkt_adjust_head(ctx, -(int)sizeof(*option)))
 		return VERDICT_NO_HEADROOM;
 	cursor = pkt_cursor(ctx, 0);
 	eth = pkt_take(&cursor, pkt_eth);
-	ip = pkt_take(&cursor, pkt_ip4);
-	option = pkt_take(&cursor, tunnel_option4);
-	if (!eth || !ip || !option)
+	if (!eth)
 		return VERDICT_NO_HEADROOM;
-	pkt_copy(eth, backend->dst_mac, 2 * ETH_ALEN);
+	ip = pkt_take(&cursor, pkt_ip4);
+	if (!ip)
+		return VERDICT_NO_HEADROOM;
+	option = pkt_take(&cursor, tunnel_option4);
+	if (!option)
+		return VERDICT_NO_HEADROOM;
+	pkt_copy_words(eth, backend->dst_mac, 2 * ETH_ALEN);
 	eth->h_proto = PKT_BE16(ETH_P_IP);
-	wrap_option_ip4(&kept, option, pkt, backend);
-	pkt_copy(ip, &kept, sizeof(kept));
+	pkt_copy_words(ip, (__u8 *)ip + sizeof(*option), sizeof(*ip));
+	wrap_option_ip4(ip, option, pkt, backend);
 	return wrap_option_l4(ctx, pkt, backend, sizeof(*option));
 }
 
@@ -133,7 +139,7 @@ PKT_INLINE void wrap_option_ip6(pkt_ip6 *ip, tunnel_option6 *option, const struc
 	option->type = TUNNEL_OPTION6_TYPE;
 	option->data_length = TUNNEL_OPTION6_DATA;
 	option->port = wrap_option_port(pkt);
-	pkt_copy(option->vip, pkt->dst.word, sizeof(option->vip));
+	pkt_copy_words(option->vip, pkt->dst.word, sizeof(option->vip));
 	option->pad_type = 1; /* RFC 8200, section 4.2 */
 	option->pad_length = 0;
 	ip->nexthdr = IPPROTO_DSTOPTS;
@@ -146,7 +152,7 @@ PKT_STAGE int wrap_option6(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct abi_backend *backend = pkt ? env_backend(pkt->backend) : 0;
 	struct pkt_cursor cursor = pkt_cursor(ctx, sizeof(pkt_eth));
-	pkt_ip6 *ip = pkt_take(&cursor, pkt_ip6), kept;
+	pkt_ip6 *ip = pkt_take(&cursor, pkt_ip6);
 	tunnel_option6 *option;
 	pkt_eth *eth;
 
@@ -154,19 +160,22 @@ PKT_STAGE int wrap_option6(struct pkt_ctx *ctx, struct pkt *pkt)
 		return VERDICT_EMPTY;
 	if (ip->nexthdr == IPPROTO_HOPOPTS || pkt_addr_is4(&backend->addr))
 		return VERDICT_NO_ROOM_OPTION;
-	pkt_copy(&kept, ip, sizeof(kept));
 	if (pkt_adjust_head(ctx, -(int)sizeof(*option)))
 		return VERDICT_NO_HEADROOM;
 	cursor = pkt_cursor(ctx, 0);
 	eth = pkt_take(&cursor, pkt_eth);
-	ip = pkt_take(&cursor, pkt_ip6);
-	option = pkt_take(&cursor, tunnel_option6);
-	if (!eth || !ip || !option)
+	if (!eth)
 		return VERDICT_NO_HEADROOM;
-	pkt_copy(eth, backend->dst_mac, 2 * ETH_ALEN);
+	ip = pkt_take(&cursor, pkt_ip6);
+	if (!ip)
+		return VERDICT_NO_HEADROOM;
+	option = pkt_take(&cursor, tunnel_option6);
+	if (!option)
+		return VERDICT_NO_HEADROOM;
+	pkt_copy_words(eth, backend->dst_mac, 2 * ETH_ALEN);
 	eth->h_proto = PKT_BE16(ETH_P_IPV6);
-	wrap_option_ip6(&kept, option, pkt, backend);
-	pkt_copy(ip, &kept, sizeof(kept));
+	pkt_copy_words(ip, (__u8 *)ip + sizeof(*option), sizeof(*ip));
+	wrap_option_ip6(ip, option, pkt, backend);
 	return wrap_option_l4(ctx, pkt, backend, sizeof(*option));
 }
 

@@ -41,9 +41,9 @@ PKT_INLINE int wrap_addr(struct pkt_cursor *cursor, const struct pkt_addr *addr,
 	if (!at)
 		return VERDICT_NO_HEADROOM;
 	if (is4)
-		pkt_copy(at, &addr->word[3], TUNNEL_BYTES_ADDR4);
+		pkt_copy_words(at, &addr->word[3], TUNNEL_BYTES_ADDR4);
 	else
-		pkt_copy(at, addr->word, TUNNEL_BYTES_ADDR6);
+		pkt_copy_words(at, addr->word, TUNNEL_BYTES_ADDR6);
 	return PKT_ON;
 }
 

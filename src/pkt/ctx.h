@@ -23,6 +23,9 @@
 #define PKT_INLINE static __always_inline
 #define PKT_STAGE  __attribute__((noinline))
 
+/* From here on the compiler knows nothing of the number's value. */
+#define pkt_hide(number) __asm__ volatile("" : "+r"(number))
+
 PKT_INLINE void *pkt_data(const struct pkt_ctx *ctx)
 {
 	return (void *)(long)ctx->data;
@@ -50,6 +53,8 @@ PKT_INLINE int pkt_adjust_tail(struct pkt_ctx *ctx, int bytes)
 #define PKT_LOOSE  __attribute__((aligned(1)))
 #define PKT_INLINE static inline
 #define PKT_STAGE  static
+
+#define pkt_hide(number) ((void)(number))
 
 struct pkt_ctx {
 	__u8 *head; /* where the buffer begins */

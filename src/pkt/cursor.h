@@ -21,6 +21,20 @@ typedef struct tcphdr pkt_tcp PKT_LOOSE;
 typedef struct udphdr pkt_udp PKT_LOOSE;
 typedef __be32 pkt_word PKT_LOOSE;
 
+/*
+ * Copies a constant number of bytes by words of four, the first one first: so `to` may overlap what
+ * is after it, and what the compiler knows as single bytes does not go over the stack, of which the
+ * longest way through the stages leaves little.
+ */
+PKT_INLINE void pkt_copy_words(void *to, const void *from, __u32 size)
+{
+	const pkt_word *source = from;
+	pkt_word *words = to;
+
+	for (__u32 i = 0; i < size / sizeof(*words); i++)
+		words[i] = source[i];
+}
+
 enum { PKT_OFFSET_MAX = 1023 }; /* headers begin within so many bytes; keeps the verifier calm */
 
 struct pkt_cursor {
@@ -28,11 +42,17 @@ struct pkt_cursor {
 	__u8 *end;
 };
 
-/* `offset` from the frame's start, PKT_OFFSET_MAX at most (a power of two less one: masked). */
+/*
+ * `offset` from the frame's start, PKT_OFFSET_MAX at most (a power of two less one: masked). Where
+ * the caller has compared it with that, the compiler would leave the mask out; but the verifier of
+ * 6.1 forgets such bounds when the number comes back from the stack.
+ */
 PKT_INLINE struct pkt_cursor pkt_cursor(const struct pkt_ctx *ctx, __u32 offset)
 {
 	struct pkt_cursor cursor = {pkt_data(ctx), pkt_data_end(ctx)};
 
+	if (!__builtin_constant_p(offset))
+		pkt_hide(offset);
 	cursor.at += offset & PKT_OFFSET_MAX;
 	return cursor;
 }

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # Weir's tunnels against the kernel's own: what `weir run` wraps is taken in by ipip, sit and
-# ip6tnl devices, by gre and ip6gre ones, and by fou's GUE before the former; and what such devices
-# send (but GUE, whose variant 1 Linux takes in and never sends) is taken in by `weir agent`. Runs
-# in the guest.
+# ip6tnl devices, by gre and ip6gre ones, by fou's GUE before the former, in both variants, and by a
+# geneve device; and what such devices send (but GUE, whose variant 1 Linux takes in and never
+# sends) is taken in by `weir agent`. Runs in the guest.
 #
 #     client ---- router ---- lb: weir run, or the kernel's tunnels
 #                       \---- b1: the kernel's tunnels
@@ -129,7 +129,9 @@ receiving_devices() {
 	# What they take out of UDP comes up at the devices for its inner protocol.
 	in_ns b1 ip fou add port 6080 gue
 	in_ns b1 ip -6 fou add port 6080 gue
-	for device in in44 in64 in66 gre4 gre6; do
+	# One for both families: it is told of no network and no far end, and takes IP packets.
+	in_ns b1 ip link add gnv type geneve external innerprotoinherit
+	for device in in44 in64 in66 gre4 gre6 gnv; do
 		in_ns b1 ip link set $device up
 	done
 	vips_on_lo b1
@@ -163,6 +165,27 @@ node_config() {
 	END
 }
 
+# record NUMBER: of the daemon's services, its bytes in hex.
+record() {
+	bpftool -j map lookup pinned "$1" key hex "$(printf %02x "$2")" 00 00 00 |
+		sed 's/.*"value":\[\([^]]*\)\].*/\1/; s/"0x//g; s/"//g; s/,/ /g'
+}
+
+# to_variant0: the services' mode becomes GUE's variant 0, which no configuration has. It is the
+# record's 13th byte, and is 2 for variant 1.
+to_variant0() {
+	local map changed=0
+	map=$(find /sys/fs/bpf -name services)
+	for service in 1 2 3 4; do
+		# shellcheck disable=SC2046
+		set -- $(record "$map" $service)
+		[ $# = 64 ] && [ "${13}" = 02 ] || continue
+		bpftool map update pinned "$map" key hex 0$service 00 00 00 \
+			value hex "${@:1:12}" 06 "${@:14}" && changed=$((changed + 1))
+	done
+	[ $changed = 4 ]
+}
+
 # run_mode MODE DEVICE...: the four ways through it, and that it was these devices that took it in.
 run_mode() {
 	local mode=$1 device daemon before=()
@@ -181,8 +204,26 @@ run_mode() {
 		check "$device received them" [ "$(received b1 "$device")" -ge $((before[0] + 4)) ]
 		before=("${before[@]:1}")
 	done
+	[ "$mode" != gue ] || run_variant0 "$@"
 	kill $daemon
 	check "weir run ends with status 0" wait $daemon
+}
+
+# run_variant0 DEVICE...: as run_mode, of the same daemon.
+run_variant0() {
+	local device before=()
+	for device in "$@"; do
+		before+=("$(received b1 "$device")")
+	done
+	check "GUE's variant 0 is set" to_variant0
+	check "weir run: gue 0, 4 in 4" answers $IN44 b1
+	check "weir run: gue 0, 4 in 6" answers $IN46 b1
+	check "weir run: gue 0, 6 in 6" answers $IN66 b1
+	check "weir run: gue 0, 6 in 4" answers $IN64 b1
+	for device in "$@"; do
+		check "$device received them" [ "$(received b1 "$device")" -ge $((before[0] + 4)) ]
+		before=("${before[@]:1}")
+	done
 }
 
 test_run() {
@@ -190,6 +231,7 @@ test_run() {
 	run_mode ipip in44 in64 in66
 	run_mode gre gre4 gre6
 	run_mode gue in44 in64 in66
+	run_mode geneve gnv
 }
 
 # --- the kernel's devices to weir agent ---
@@ -208,7 +250,8 @@ sending_devices() {
 	in_ns lb ip link add outg4 type gre local 192.0.2.11 remote 10.0.2.11
 	in_ns lb ip link add outg6 type ip6gre local 2001:db8:2::11 remote 2001:db8:4::11 \
 		encaplimit none
-	for device in out44 out46 out66 out64 outg4 outg6; do
+	in_ns lb ip link add outv type geneve external innerprotoinherit
+	for device in out44 out46 out66 out64 outg4 outg6 outv; do
 		in_ns lb ip link set $device up
 	done
 	in_ns lb ip route add $IN44 dev out44
@@ -223,6 +266,21 @@ send_by() {
 	in_ns lb ip route replace $IN46 dev "$2"
 	in_ns lb ip route replace $IN66 dev "$2"
 	in_ns lb ip route replace $IN64 dev "$1"
+}
+
+# send_by_geneve: with the option that a balancer adds: class, type; ports (80, and 80 to deliver
+# to), VIP.
+send_by_geneve() {
+	local over4="encap ip id 0 src 192.0.2.11 dst 10.0.2.11 ttl 64"
+	local over6="encap ip6 id 0 src 2001:db8:2::11 dst 2001:db8:4::11 hoplimit 64"
+	local option="geneve_opts 0xff57:1:00500050"
+	# shellcheck disable=SC2086
+	in_ns lb ip route replace $IN44 $over4 ${option}c633642c dev outv &&
+		in_ns lb ip route replace $IN46 $over6 ${option}c633642e dev outv &&
+		in_ns lb ip route replace $IN66 $over6 \
+			${option}20010db8001000000000000000000066 dev outv &&
+		in_ns lb ip route replace $IN64 $over4 \
+			${option}20010db8001000000000000000000064 dev outv
 }
 
 agent_config() {
@@ -253,6 +311,12 @@ test_agent() {
 	for device in outg4 outg6; do
 		check "$device sent them" [ "$(sent lb $device)" -ge 8 ]
 	done
+	check "a geneve device sends with an option" send_by_geneve
+	check "weir agent: 4 in 4 from a geneve device" wait_for 5 answers $IN44 b2
+	check "weir agent: 4 in 6 from a geneve device" wait_for 5 answers $IN46 b2
+	check "weir agent: 6 in 6 from a geneve device" wait_for 5 answers $IN66 b2
+	check "weir agent: 6 in 4 from a geneve device" wait_for 5 answers $IN64 b2
+	check "outv sent them" [ "$(sent lb outv)" -ge 16 ]
 	kill $daemon
 	check "weir agent ends with status 0" wait $daemon
 	check "and its VIPs are gone" no_vip b2
