@@ -175,6 +175,7 @@ int native_borrow(const struct dp_tables *tables, struct native **ret)
 		return -ENOMEM;
 	native->tables = *tables;
 	native->borrowed = true;
+	native->features = UINT32_MAX;
 	*ret = native;
 	return 0;
 }

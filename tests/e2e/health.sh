@@ -81,7 +81,7 @@ must "both nodes see that b2 is up" wait_for 5 both_say b2 healthy
 owners >"$DIR/after"
 must "every flow is where it was" cmp "$DIR/before" "$DIR/after"
 
-# None is left: the connection is not made, and the nodes go on.
+# None is left: the connection is refused, and the nodes go on.
 for i in 1 2 3 4; do
 	end b$i-nginx KILL
 done
@@ -90,8 +90,8 @@ for i in 1 2 3 4; do
 done
 must_not "with none usable nobody answers" in_ns client curl -sf -m 1 http://$VIP4/
 must "and the verdict is counted" \
-	test "$(node_status 1 | jq .verdicts.empty.packets)" -gt 0 -o \
-	"$(node_status 2 | jq .verdicts.empty.packets)" -gt 0
+	test "$(node_status 1 | jq .verdicts.rejected.packets)" -gt 0 -o \
+	"$(node_status 2 | jq .verdicts.rejected.packets)" -gt 0
 for i in 1 2 3 4; do
 	backend_start b$i
 done

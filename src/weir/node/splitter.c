@@ -87,13 +87,12 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 	slow_ring_read(splitter->ring);
 }
 
-static void release(struct splitter *splitter)
+static void close_parts(struct splitter *splitter)
 {
 	slow_ring_close(splitter->ring);
 	native_free(splitter->native);
 	if (splitter->socket >= 0)
 		close(splitter->socket);
-	free(splitter);
 }
 
 static int open_parts(struct splitter *splitter, struct dp *dp, struct err *err)
@@ -124,7 +123,8 @@ int splitter_open(uv_loop_t *loop, struct dp *dp, struct splitter **ret, struct 
 			err_set(err, error, "cannot watch the rings: %s", uv_strerror(error));
 	}
 	if (error) {
-		release(splitter);
+		close_parts(splitter);
+		free(splitter);
 		return error;
 	}
 	splitter->poll.data = splitter;
@@ -143,9 +143,7 @@ void splitter_close(struct splitter *splitter)
 	if (!splitter)
 		return;
 	uv_close((uv_handle_t *)&splitter->poll, on_closed);
-	slow_ring_close(splitter->ring);
-	native_free(splitter->native);
-	close(splitter->socket);
+	close_parts(splitter);
 }
 
 struct splitter_counts splitter_counts(const struct splitter *splitter)
