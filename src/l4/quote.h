@@ -104,6 +104,7 @@ PKT_INLINE int l4_quote_ports(const struct pkt_ctx *ctx, struct pkt *pkt,
 			      const struct pkt_chain *chain)
 {
 	struct pkt_cursor cursor;
+	__u32 at = chain->at;
 	l4_ports *ports;
 
 	pkt->sport = 0;
@@ -111,9 +112,11 @@ PKT_INLINE int l4_quote_ports(const struct pkt_ctx *ctx, struct pkt *pkt,
 	if (chain->proto != IPPROTO_TCP && chain->proto != IPPROTO_UDP)
 		return 1;
 	/* What stands behind the packet's end is Ethernet's padding, not a port. */
-	if (chain->later || chain->at + sizeof(*ports) > chain->end || chain->at > PKT_OFFSET_MAX)
+	if (chain->later || at + sizeof(*ports) > chain->end || at > PKT_OFFSET_MAX)
 		return 0;
-	cursor = pkt_cursor(ctx, chain->at);
+	/* The compiler would leave the cursor's mask out, and Linux 6.1's verifier know no bound. */
+	asm volatile("" : "+r"(at));
+	cursor = pkt_cursor(ctx, at);
 	ports = pkt_take(&cursor, l4_ports);
 	if (!ports)
 		return 0;

@@ -158,7 +158,7 @@ must "and counted" test "$(verdict bad_source)" -gt 1
 end b1-agent
 
 # --- VIPs that are prefixes ---
-sed "s/vips: .*/vips: [198.51.100.8\/29, \"2001:db8:10::\/64\"]/" "$DIR/b1.yaml" >"$DIR/prefix.yaml"
+sed 's|vips: .*|vips: [198.51.100.8/29, "2001:db8:10::/64"]|' "$DIR/b1.yaml" >"$DIR/prefix.yaml"
 host_now >"$DIR/single"
 spawn b1-agent b1 "$WEIR" agent --config "$DIR/prefix.yaml"
 wait_for 10 test -S "$AGENT_SOCKET" || fail "an agent of prefixes is up"
@@ -177,13 +177,15 @@ end b1-agent KILL
 must "after a death both answer on" both_answer
 agent_start b1
 must "a successor with single addresses serves" both_answer
-must "and has taken the prefixes back" test -z "$(in_ns b1 ip route show table local 198.51.100.8/29)"
+must "and has taken the prefixes back" \
+	test -z "$(in_ns b1 ip route show table local 198.51.100.8/29)"
 end b1-agent
 must "and the host is as it was" host_is single
 in_ns b1 ip route add local 198.51.100.8/29 dev lo
 host_now >"$DIR/routed"
 must "--check hinders nothing" status_is 0 run_agent "$DIR/prefix.yaml" --check
-must "but says that one is local already" says '^note: 198.51.100.8/29 is local already; it will stay so'
+must "but says that one is local already" \
+	says '^note: 198.51.100.8/29 is local already; it will stay so'
 spawn b1-agent b1 "$WEIR" agent --config "$DIR/prefix.yaml"
 wait_for 10 test -S "$AGENT_SOCKET" || fail "an agent of prefixes is up"
 end b1-agent

@@ -35,13 +35,14 @@ backend_config() {
 backend_listens() { in_ns b1 ss -Hltn "sport = :${NGINX4:-$PORT4}" | grep -q .; }
 
 services_config() {
+	local pace='interval: 500ms, timeout: 400ms, rise: 1, fall: 2'
 	cat <<-END
 		pools:
 		- name: web4
-		  check: {type: tcp, port: $PORT4, interval: 500ms, timeout: 400ms, rise: 1, fall: 2}
+		  check: {type: tcp, port: $PORT4, $pace}
 		  backends: [{name: b1, address: 10.0.1.11${PORTS:+, port: $PORT4}}]
 		- name: web6
-		  check: {type: tcp, port: $PORT6, interval: 500ms, timeout: 400ms, rise: 1, fall: 2}
+		  check: {type: tcp, port: $PORT6, $pace}
 		  backends: [{name: b1, address: "2001:db8:1::11"${PORTS:+, port: $PORT6}}]
 		services:
 		- {name: shop4, vips: [$VIP4], listen: [tcp/80], pool: web4, forward: $FORWARD}

@@ -24,7 +24,9 @@ first_config() {
 		  tunnel: {source4: 100.64.1.0/24, source6: "2001:db8:f:1::/64"}
 		pools:
 		- {name: tier4, check: {type: none}, backends: [{name: lb2, address: 192.0.2.12}]}
-		- {name: tier6, check: {type: none}, backends: [{name: lb2, address: "2001:db8:2::12"}]}
+		- name: tier6
+		  check: {type: none}
+		  backends: [{name: lb2, address: "2001:db8:2::12"}]
 		services:
 		- {name: shop4, vips: [$VIP4], listen: [tcp/80], pool: tier4, forward: $1}
 		- {name: shop6, vips: ["$VIP6"], listen: [tcp/80], pool: tier6, forward: $1}

@@ -3,7 +3,7 @@
  * What comes in at an agent, as any bytes: the frame ends where its memory ends, so a read past it
  * is seen. A frame that is not taken out of a tunnel stays as it was; one that is begins with a
  * link header and has a whole packet for a VIP. And the same bytes as a frame that leaves, in
- * which the clamp looks for an MSS.
+ * which the clamp looks for an MSS, and a port may have to become the VIP's.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -35,6 +35,7 @@ static void env_count(const struct pkt *pkt, uint32_t verdict)
 
 #include "decap/clamp.h"
 #include "decap/decap.h"
+#include "decap/leaving.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -70,9 +71,9 @@ static void fuzz_decap(const uint8_t *data, size_t size)
 	verdict = decap(&ctx, &pkt);
 	must(verdict >= 0 && verdict < AGENT_VERDICT_COUNT, "no verdict");
 	must(counted == 1, "not counted once");
-	if (verdict == AGENT_DECAPSULATED)
+	if (verdict == AGENT_DECAPSULATED || verdict == AGENT_RESTORED)
 		check_taken_out(&ctx);
-	else
+	else if (verdict != AGENT_NOT_ECT) /* looked at last; such a frame is dropped */
 		must(ctx.data == memory + 2 && (!size || memcmp(ctx.data, data, size) == 0),
 		     "a frame that was left alone differs");
 	free(memory);
@@ -99,6 +100,23 @@ static void fuzz_clamp(const uint8_t *data, size_t size)
 	free(memory);
 }
 
+static void fuzz_leaving(const uint8_t *data, size_t size)
+{
+	uint8_t *memory = malloc(2 + size);
+	struct pkt_cursor cursor = {memory + 2, memory + 2 + size};
+	struct leaving leaving = {0};
+
+	must(memory, "out of memory");
+	if (size)
+		memcpy(memory + 2, data, size);
+	if (leaving_read(cursor, &leaving)) {
+		must(leaving.port_at + 4 <= size, "ports outside the frame");
+		must(memcmp(&leaving.key.port, data + leaving.port_at, 2) == 0, "another port");
+		must(leaving.key.way == AGENT_WAY_OUT, "another way");
+	}
+	free(memory);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static bool filled;
@@ -110,5 +128,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	filled = true;
 	fuzz_decap(data, size);
 	fuzz_clamp(data, size);
+	fuzz_leaving(data, size);
 	return 0;
 }
