@@ -5,7 +5,7 @@
 # eth0.100, and through a VLAN within a service VLAN. Also case 22: XDP on a VLAN's device. Runs in
 # the guest.
 #
-#     vclient ---- vrouter ==== vlb: weir run on eth0; eth0.100, and eth0.300.7 in eth0.300 (802.1ad)
+#     vclient ---- vrouter ==== vlb: weir run on eth0; eth0.100, and eth0.300.7 in eth0.300
 #                    |  \
 #                   v1   v2: each on a bridge with the vrouter's device of its VLAN
 #
