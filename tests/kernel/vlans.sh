@@ -162,6 +162,9 @@ start() {
 
 logged() { grep -q "$1" /tmp/vlans.log; }
 
+# goes VLAN: what was last told of the next hop to v1.
+goes() { grep 'backend=v1 interface=eth0' /tmp/vlans.log | tail -n 1 | grep -q "vlan=$1 "; }
+
 # ended: the daemon is no more.
 ended() { ! kill -0 $daemon 2>/dev/null; }
 
@@ -176,14 +179,16 @@ test_way_out() {
 	check "a tag takes its room" logged 'backend=v1 interface=eth0 .*vlan=100 mtu=1496'
 	check "and so do two" logged 'backend=v2 interface=eth0 .*vlan=300.7 mtu=1492'
 	in_ns vlb ip link set eth0.100 down
-	check "a VLAN's device that is down is no way" wait_for 10 logged 'no next hop.*backend=v1'
+	check "while a VLAN's device is down the default route is the way" wait_for 10 goes none
+	check "which is another way to the same" wait_for 5 answers $OUT v1
 	in_ns vlb ip link set eth0.100 up
-	check "and up again it is one" wait_for 20 answers $OUT v1
+	check "and up again it has its tag" wait_for 10 goes 100
+	check "and serves" wait_for 5 answers $OUT v1
 	kill $daemon
 	check "weir run ends with status 0" wait $daemon
 }
 
-# status_of: the mode of the first interface, as `weir status` shows it.
+# mode_is: the mode of the first interface, as `weir status` shows it.
 mode_is() { $WEIR status --node vlans --json | grep -q "\"xdp\": *\"$1\""; }
 
 test_case_22() {
