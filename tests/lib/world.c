@@ -97,14 +97,22 @@ static const struct {
 						    .not_in_file = true,                    \
 						    .other = WORLD_##other_owner,           \
 	}
-	[WORLD_GENEVE4] = APART("geneve4", GENEVE, GENEVE4, NOBODY),
-	[WORLD_GENEVE6] = APART("geneve6", GENEVE, GENEVE6, NOBODY),
-	[WORLD_GENEVE4P] = APART("geneve4p", GENEVE, GENEVE4P, NOBODY),
-	[WORLD_GENEVE6P] = APART("geneve6p", GENEVE, GENEVE6P, NOBODY),
+	[WORLD_GENEVE4] = MODE("geneve4", GENEVE, GENEVE4),
+	[WORLD_GENEVE6] = MODE("geneve6", GENEVE, GENEVE6),
+	[WORLD_GENEVE4P] = MODE("geneve4p", GENEVE, GENEVE4P),
+	[WORLD_GENEVE6P] = MODE("geneve6p", GENEVE, GENEVE6P),
 	[WORLD_IPOPT4] = APART("ipopt4", IPOPT, IPOPT4, NOBODY),
 	[WORLD_IPOPT6] = APART("ipopt6", IPOPT, IPOPT6, NOBODY),
-	[WORLD_IPOPT4P] = APART("ipopt4p", IPOPT, IPOPT4P, NOBODY),
-	[WORLD_IPOPT6P] = APART("ipopt6p", IPOPT, IPOPT6P, NOBODY),
+	[WORLD_IPOPT4P] = {"ipopt4p",
+			   {WORLD_IPOPT4P_VIP4},
+			   {TCP(80, 80), UDP(53, 53)},
+			   .slots = 1,
+			   .mode = TUNNEL_IPOPT},
+	[WORLD_IPOPT6P] = {"ipopt6p",
+			   {WORLD_IPOPT6P_VIP6},
+			   {TCP(80, 80), UDP(53, 53)},
+			   .slots = 1,
+			   .mode = TUNNEL_IPOPT},
 	[WORLD_GUE0_4] = APART("gue0_4", GUE0, GUE0_4, SECOND4),
 	[WORLD_GUE0_6] = APART("gue0_6", GUE0, GUE0_6, SECOND6),
 #undef APART
@@ -307,52 +315,72 @@ const char world_yaml[] = "node:\n"
 	"  - name: " name "\n"      \
 	"    check: {type: none}\n" \
 	"    backends: [{name: " name "b, address: \"" address "\"}]\n"
-	POOL_OF_MODE("gre4", "10.0.4.1") POOL_OF_MODE("gre6", "2001:db8:9::41")
-		POOL_OF_MODE("gue4", "10.0.4.2") POOL_OF_MODE("gue6", "2001:db8:9::42")
-			POOL_OF_MODE("link4", "10.0.4.3") POOL_OF_MODE("link6", "2001:db8:9::43")
+	POOL_OF_MODE("gre4", "10.0.4.1") POOL_OF_MODE("gre6", "2001:db8:9::41") POOL_OF_MODE(
+		"gue4", "10.0.4.2") POOL_OF_MODE("gue6", "2001:db8:9::42")
+		POOL_OF_MODE("link4", "10.0.4.3") POOL_OF_MODE("link6", "2001:db8:9::43")
 #undef POOL_OF_MODE
-				"services:\n"
-				"  - name: one4\n"
-				"    vips: [198.51.100.10, \"2001:db8:10::10\"]\n"
-				"    listen: [tcp/80, tcp/8000, tcp/8099, udp/53]\n"
-				"    pool: one4\n"
-				"    forward: ipip\n"
-				"    tracking: always\n"
-				"    oversize_nodf: drop\n"
-				"    on_empty: drop\n"
-				"  - name: one6\n"
-				"    vips: [198.51.100.20, \"2001:db8:10::20\"]\n"
-				"    listen: [tcp/80, udp/443]\n"
-				"    pool: one6\n"
-				"    forward: ipip\n"
-				"    tracking: always\n"
-				"    oversize_nodf: drop\n"
-				"    on_empty: drop\n"
-				"  - name: loose\n"
-				"    vips: [198.51.100.10, \"2001:db8:10::10\"]\n"
-				"    listen: [tcp/9000]\n"
-				"    pool: loose\n"
-				"    forward: ipip\n"
-				"    tracking: none\n"
-				"    oversize_df: drop\n"
-				"    oversize_nodf: drop\n"
-				"    on_empty: drop\n"
-				"  - name: many\n"
-				"    vips: [198.51.100.30, \"2001:db8:10::30\"]\n"
-				"    listen: [tcp/443, udp/443]\n"
-				"    pool: many\n"
-				"    forward: ipip\n"
-				"    tracking: always\n"
-				"    oversize_nodf: drop\n"
-				"    on_empty: drop\n"
-				"  - name: empty\n"
-				"    vips: [198.51.100.40, \"2001:db8:10::40\"]\n"
-				"    listen: [tcp/80]\n"
-				"    pool: empty\n"
-				"    forward: ipip\n"
-				"    tracking: always\n"
-				"    oversize_nodf: drop\n"
-				"    on_empty: drop\n"
+			"  - name: geneve4\n"
+			"    check: {type: none}\n"
+			"    backends: [{name: geneve4b, address: \"10.0.5.1\"}]\n"
+			"  - name: geneve6\n"
+			"    check: {type: none}\n"
+			"    backends: [{name: geneve6b, address: \"2001:db8:9::52\"}]\n"
+			"  - name: geneve4p\n"
+			"    check: {type: none}\n"
+			"    backends: [{name: geneve4pb, address: \"10.0.5.3\", port: 8080}]\n"
+			"  - name: geneve6p\n"
+			"    check: {type: none}\n"
+			"    backends: [{name: geneve6pb, address: \"2001:db8:9::54\", port: "
+			"8080}]\n"
+			"  - name: ipopt4p\n"
+			"    check: {type: none}\n"
+			"    backends: [{name: ipopt4pb, address: \"10.0.5.7\", port: 8080}]\n"
+			"  - name: ipopt6p\n"
+			"    check: {type: none}\n"
+			"    backends: [{name: ipopt6pb, address: \"2001:db8:9::58\", port: "
+			"8080}]\n"
+			"services:\n"
+			"  - name: one4\n"
+			"    vips: [198.51.100.10, \"2001:db8:10::10\"]\n"
+			"    listen: [tcp/80, tcp/8000, tcp/8099, udp/53]\n"
+			"    pool: one4\n"
+			"    forward: ipip\n"
+			"    tracking: always\n"
+			"    oversize_nodf: drop\n"
+			"    on_empty: drop\n"
+			"  - name: one6\n"
+			"    vips: [198.51.100.20, \"2001:db8:10::20\"]\n"
+			"    listen: [tcp/80, udp/443]\n"
+			"    pool: one6\n"
+			"    forward: ipip\n"
+			"    tracking: always\n"
+			"    oversize_nodf: drop\n"
+			"    on_empty: drop\n"
+			"  - name: loose\n"
+			"    vips: [198.51.100.10, \"2001:db8:10::10\"]\n"
+			"    listen: [tcp/9000]\n"
+			"    pool: loose\n"
+			"    forward: ipip\n"
+			"    tracking: none\n"
+			"    oversize_df: drop\n"
+			"    oversize_nodf: drop\n"
+			"    on_empty: drop\n"
+			"  - name: many\n"
+			"    vips: [198.51.100.30, \"2001:db8:10::30\"]\n"
+			"    listen: [tcp/443, udp/443]\n"
+			"    pool: many\n"
+			"    forward: ipip\n"
+			"    tracking: always\n"
+			"    oversize_nodf: drop\n"
+			"    on_empty: drop\n"
+			"  - name: empty\n"
+			"    vips: [198.51.100.40, \"2001:db8:10::40\"]\n"
+			"    listen: [tcp/80]\n"
+			"    pool: empty\n"
+			"    forward: ipip\n"
+			"    tracking: always\n"
+			"    oversize_nodf: drop\n"
+			"    on_empty: drop\n"
 #define SERVICE_OF_MODE(name, mode, last)                              \
 	"  - name: " name "\n"                                         \
 	"    vips: [198.51.100." last ", \"2001:db8:10::" last "\"]\n" \
@@ -361,10 +389,27 @@ const char world_yaml[] = "node:\n"
 	"    forward: " mode "\n"                                      \
 	"    oversize_nodf: drop\n"                                    \
 	"    on_empty: drop\n"
-	SERVICE_OF_MODE("gre4", "gre", "90") SERVICE_OF_MODE("gre6", "gre", "91")
-		SERVICE_OF_MODE("gue4", "gue", "92") SERVICE_OF_MODE("gue6", "gue", "93")
-			SERVICE_OF_MODE("link4", "l2dsr", "94")
-				SERVICE_OF_MODE("link6", "l2dsr", "95")
+	SERVICE_OF_MODE("gre4", "gre", "90") SERVICE_OF_MODE("gre6", "gre", "91") SERVICE_OF_MODE(
+		"gue4", "gue", "92") SERVICE_OF_MODE("gue6", "gue", "93")
+		SERVICE_OF_MODE("link4", "l2dsr", "94") SERVICE_OF_MODE("link6", "l2dsr", "95")
+			SERVICE_OF_MODE("geneve4", "geneve", "150") SERVICE_OF_MODE("geneve6",
+										    "geneve", "151")
+				SERVICE_OF_MODE("geneve4p", "geneve", "152")
+					SERVICE_OF_MODE("geneve6p", "geneve",
+							"153") "  - name: ipopt4p\n"
+							       "    vips: [198.51.100.156]\n"
+							       "    listen: [tcp/80, udp/53]\n"
+							       "    pool: ipopt4p\n"
+							       "    forward: ipopt\n"
+							       "    oversize_nodf: drop\n"
+							       "    on_empty: drop\n"
+							       "  - name: ipopt6p\n"
+							       "    vips: [\"2001:db8:10::157\"]\n"
+							       "    listen: [tcp/80, udp/53]\n"
+							       "    pool: ipopt6p\n"
+							       "    forward: ipopt\n"
+							       "    oversize_nodf: drop\n"
+							       "    on_empty: drop\n"
 #undef SERVICE_OF_MODE
 	;
 
