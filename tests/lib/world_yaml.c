@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "world.h"
 
-/* The services of world.c that a file can have, for `weir trace --down e1`; a pool for each of them,
- * two ports for the range. */
+/*
+ * The services of world.c that a file can have, for `weir trace --down e1`; a pool for each of
+ * them, two ports for the range.
+ */
 const char world_yaml[] = "node:\n"
 			  "  name: world\n"
 			  "  interfaces: [lo]\n"
