@@ -126,7 +126,7 @@ SECOND4(GRE4, 24), SECOND6(GRE4, 24), BEHIND_HOP6(GRE4), MOST_OPTIONS4(GRE4), SE
 		   BEHIND(HOP, OPTIONS), .vlans = 1),
 	NO_ROOM_IN(IPOPT4, "tcp6 by ipopt to an ipv4 backend", TO6_OF(IPOPT4), .payload = 40),
 	NO_ROOM_IN(IPOPT6, "tcp4 by ipopt to an ipv6 backend", TO4_OF(IPOPT6), .payload = 40),
-	NO_ROOM_IN(IPOPT6P, "udp4 by ipopt to an ipv6 backend, tagged", TO4_OF(IPOPT6P), DNS,
+	NO_ROOM_IN(IPOPT6, "udp4 by ipopt to an ipv6 backend, tagged", TO4_OF(IPOPT6), DNS,
 		   .vlans = 2),
 	ROW("icmp6 error by ipopt to an ipv4 backend", NO_ROOM_OPTION, ICMP, IPOPT4, IPOPT4_B,
 	    ERROR6(2), .dst = WORLD_IPOPT4_VIP6, QUOTE6(IPOPT4)),

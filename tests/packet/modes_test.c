@@ -169,6 +169,52 @@ static void test_option_checksums(void **state)
 	assert_int_equal(zeros, 2);
 }
 
+/* Of a datagram's pieces only the first has ports: the later ones say 0, and get nothing changed
+ * where a port would stand. What is changed and what not expect.h says; here, what is said. */
+static void test_pieces(void **state)
+{
+	static const struct {
+		uint32_t service;
+		const char *src, *dst;
+		size_t port_at; /* of the VIP's port, where it is told */
+	} cases[] = {
+		{WORLD_GENEVE4P, WORLD_CLIENT4, WORLD_GENEVE4P_VIP4, FRAME_ETH + 20 + 8 + 8 + 4},
+		{WORLD_GENEVE6P, WORLD_CLIENT6, WORLD_GENEVE6P_VIP6, FRAME_ETH + 40 + 8 + 8 + 4},
+		{WORLD_IPOPT4P, WORLD_CLIENT4, WORLD_IPOPT4P_VIP4, FRAME_ETH + 20 + 2},
+		{WORLD_IPOPT6P, WORLD_CLIENT6, WORLD_IPOPT6P_VIP6, FRAME_ETH + 40 + 4},
+	};
+	static struct engine_outcome first, later;
+	struct frame frame;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		bool ipv4 = strchr(cases[i].src, ':') == NULL;
+		struct frame_spec spec = {.src = cases[i].src,
+					  .dst = cases[i].dst,
+					  .proto = IPPROTO_UDP,
+					  .dport = 53,
+					  .payload = 32,
+					  .frag = ipv4 ? 0x2000 : 1};
+
+		engines_refill();
+		for (size_t e = 0; e < engine_count; e++)
+			engines[e].tables->services[cases[i].service].flags |=
+				ABI_SERVICE_FRAGMENTS;
+		spec.extensions[0] = ipv4 ? FRAME_EXT_END : FRAME_EXT_FRAGMENT;
+		frame_build(&spec, &frame);
+		engines_run("first piece", &frame, &first);
+		spec.frag = ipv4 ? 5 : 5 << 3;
+		frame_build(&spec, &frame);
+		engines_run("later piece", &frame, &later);
+		assert_int_equal(first.result.trace.verdict, VERDICT_FORWARDED);
+		assert_int_equal(later.result.trace.verdict, VERDICT_FORWARDED);
+		assert_int_equal(first.result.trace.backend, later.result.trace.backend);
+		assert_int_equal(first.bytes[cases[i].port_at + 1], 53);
+		assert_int_equal(later.bytes[cases[i].port_at + 1], 0);
+	}
+	engines_refill();
+}
+
 /* With a directory and which byte to damage it writes the packet table there, for
  * tests/e2e/dissect.sh, and tests nothing. */
 int main(int argc, char **argv)
@@ -178,6 +224,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_other_owner),
 		cmocka_unit_test(test_other_owner_of_ipv6),
 		cmocka_unit_test(test_option_checksums),
+		cmocka_unit_test(test_pieces),
 	};
 
 	if (argc == 3)
