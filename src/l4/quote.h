@@ -114,7 +114,7 @@ PKT_INLINE int l4_quote_ports(const struct pkt_ctx *ctx, struct pkt *pkt,
 	/* What stands behind the packet's end is Ethernet's padding, not a port. */
 	if (chain->later || at + sizeof(*ports) > chain->end || at > PKT_OFFSET_MAX)
 		return 0;
-	/* The compiler would leave the cursor's mask out, and Linux 6.1's verifier know no bound. */
+	/* Or the compiler leaves the cursor's mask out: Linux 6.1's verifier knows no bound. */
 	asm volatile("" : "+r"(at));
 	cursor = pkt_cursor(ctx, at);
 	ports = pkt_take(&cursor, l4_ports);

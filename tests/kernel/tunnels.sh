@@ -3,8 +3,8 @@
 #
 # Weir's tunnels against the kernel's own: what `weir run` wraps is taken in by ipip, sit and
 # ip6tnl devices, by gre and ip6gre ones, by fou's GUE before the former, in both variants, and by a
-# geneve device; and what such devices send (but GUE, whose variant 1 Linux takes in and never
-# sends) is taken in by `weir agent`. Runs in the guest.
+# geneve device; and what such devices send (of GUE variant 0, which is all that Linux sends) is
+# taken in by `weir agent`. Runs in the guest.
 #
 #     client ---- router ---- lb: weir run, or the kernel's tunnels
 #                       \---- b1: the kernel's tunnels
@@ -260,6 +260,31 @@ sending_devices() {
 	in_ns lb ip route add $IN64 dev out64
 }
 
+# Of ends of their own, as above: GUE, of which Linux sends variant 0 without private data; over
+# IPv6 with a checksum unless told not to.
+sending_gue() {
+	local gue="encap gue encap-sport auto encap-dport 6080"
+	in_ns lb ip addr add 192.0.2.12/24 dev eth0
+	in_ns lb ip addr add 2001:db8:2::67/64 dev eth0
+	in_ns lb ip addr add 2001:db8:2::68/64 dev eth0
+	# shellcheck disable=SC2086
+	{
+		in_ns lb ip link add outu44 type ipip local 192.0.2.12 remote 10.0.2.11 $gue
+		in_ns lb ip link add outu64 type sit local 192.0.2.12 remote 10.0.2.11 $gue
+		in_ns lb ip link add outu46 type ip6tnl mode ipip6 local 2001:db8:2::67 \
+			remote 2001:db8:4::11 encaplimit none $gue noencap-udp6-csum
+		in_ns lb ip link add outu66 type ip6tnl mode ip6ip6 local 2001:db8:2::68 \
+			remote 2001:db8:4::11 encaplimit none $gue noencap-udp6-csum
+	}
+	for device in outu44 outu46 outu66 outu64; do
+		in_ns lb ip link set $device up
+	done
+	in_ns lb ip route replace $IN44 dev outu44
+	in_ns lb ip route replace $IN46 dev outu46
+	in_ns lb ip route replace $IN66 dev outu66
+	in_ns lb ip route replace $IN64 dev outu64
+}
+
 # send_by OVER4 OVER6: from now on, by the outer family.
 send_by() {
 	in_ns lb ip route replace $IN44 dev "$1"
@@ -289,7 +314,7 @@ agent_config() {
 		  name: b2
 		  interfaces: [eth0]
 		  xdp: native
-		  balancers: [192.0.2.11, "2001:db8:2::/64"]
+		  balancers: [192.0.2.11, 192.0.2.12, "2001:db8:2::/64"]
 		  vips: [$IN44, $IN46, "$IN66", "$IN64"]
 	END
 }
@@ -317,6 +342,14 @@ test_agent() {
 	check "weir agent: 6 in 6 from a geneve device" wait_for 5 answers $IN66 b2
 	check "weir agent: 6 in 4 from a geneve device" wait_for 5 answers $IN64 b2
 	check "outv sent them" [ "$(sent lb outv)" -ge 16 ]
+	check "fou's devices send" sending_gue
+	check "weir agent: gue 0, 4 in 4 from an ipip device" wait_for 5 answers $IN44 b2
+	check "weir agent: gue 0, 4 in 6 from an ip6tnl device" wait_for 5 answers $IN46 b2
+	check "weir agent: gue 0, 6 in 6 from an ip6tnl device" wait_for 5 answers $IN66 b2
+	check "weir agent: gue 0, 6 in 4 from a sit device" wait_for 5 answers $IN64 b2
+	for device in outu44 outu46 outu66 outu64; do
+		check "$device sent them" [ "$(sent lb $device)" -ge 3 ]
+	done
 	kill $daemon
 	check "weir agent ends with status 0" wait $daemon
 	check "and its VIPs are gone" no_vip b2
