@@ -28,18 +28,18 @@
  */
 #pragma once
 
+#include "choose/choose.h"
+#include "choose/find.h"
+#include "choose/fragment.h"
 #include "dp/abi.h"
-#include "dp/choose.h"
-#include "dp/find.h"
-#include "dp/fragment.h"
 #include "dp/other.h"
-#include "dp/reply.h"
 #include "dp/unwrap.h"
 #include "dp/verdict.h"
-#include "dp/wrap.h"
 #include "pkt/hash.h"
 #include "pkt/parse.h"
 #include "pkt/vlan.h"
+#include "send/reply.h"
+#include "send/wrap.h"
 
 /* Whose packet is it? Ends with pkt->service set: PKT_ON, PKT_CHOSEN, PKT_PIECE; or a verdict. */
 PKT_STAGE int forward_classify(struct pkt_ctx *ctx, struct pkt *pkt)

@@ -6,15 +6,15 @@
  */
 #pragma once
 
+#include "choose/choose.h"
+#include "choose/find.h"
+#include "choose/fragment.h"
 #include "dp/abi.h"
-#include "dp/choose.h"
-#include "dp/find.h"
-#include "dp/fragment.h"
-#include "dp/reply.h"
 #include "dp/verdict.h"
 #include "l4/quote.h"
 #include "pkt/chain.h"
 #include "pkt/parse.h"
+#include "send/reply.h"
 
 /* Looks through the extension headers of an IPv6 packet for a VIP. */
 PKT_STAGE int other_extensions(struct pkt_ctx *ctx, struct pkt *pkt)

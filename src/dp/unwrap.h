@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "dp/find.h"
+#include "choose/find.h"
 #include "dp/verdict.h"
 #include "tunnel/open.h"
 #include "tunnel/strip.h"

@@ -93,8 +93,8 @@ PKT_INLINE int pkt_adjust_tail(struct pkt_ctx *ctx, int bytes)
 
 /*
  * What a stage returns for "go on"; everything else is a verdict. PKT_PIECE: its service is known,
- * and it is a piece of a datagram (dp/fragment.h). PKT_CHOSEN: its backend is known too, what is
- * left is to wrap it. That is not done where it is found: calls go eight deep at most,
+ * and it is a piece of a datagram (choose/fragment.h). PKT_CHOSEN: its backend is known too, what
+ * is left is to wrap it. That is not done where it is found: calls go eight deep at most,
  * and their stacks together are half a kilobyte.
  */
 enum { PKT_ON = -1, PKT_CHOSEN = -2, PKT_PIECE = -3 };

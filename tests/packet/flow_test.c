@@ -13,7 +13,7 @@
 
 #include <netinet/in.h>
 
-#include "dp/flow.h"
+#include "choose/flow.h"
 
 #include "../lib/engines.h"
 #include "../lib/packets.h"

@@ -14,7 +14,7 @@
 
 #include <netinet/in.h>
 
-#include "dp/flow.h"
+#include "choose/flow.h"
 #include "dp/verdict.h"
 
 #include "../lib/engines.h"

@@ -66,7 +66,7 @@ static uint64_t any(uint32_t service)
 	return abi_listen(0, 65535, ABI_PROTO_ANY, service);
 }
 
-/* As a packet looks (dp/find.h), in a hand of its own. */
+/* As a packet looks (choose/find.h), in a hand of its own. */
 static uint32_t look(const uint64_t *words, uint8_t proto, uint16_t port)
 {
 	for (size_t i = 0; i < ABI_VIP_LISTENS; i++) {

@@ -47,7 +47,7 @@ uint32_t balancer_first_slot(const struct balancer *balancer, size_t pool);
 uint32_t balancer_service_record(const struct balancer *balancer, size_t service);
 
 /*
- * The backend's record says it at once, so a flow that begins goes elsewhere (dp/choose.h); its
+ * The backend's record says it at once, so a flow that begins goes elsewhere (choose/choose.h); its
  * slots are given to others by balancer_settle, once for any number of changes.
  */
 void balancer_set_health(struct balancer *balancer, size_t pool, size_t member,

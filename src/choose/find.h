@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Whose packet is it? The VIP by its address first, ports after, so that one miss passes a foreign
- * packet on; VIPs that are prefixes only where no address fits. A part of forward.h, which says
+ * packet on; VIPs that are prefixes only where no address fits. A part of dp/forward.h, which says
  * what the includer supplies.
  */
 #pragma once

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What stands between a tunnel's outer IP header and the packet: GRE's header, UDP's, and after the
- * latter what a mode tells the other end. A part of forward.h, which says what the includer
+ * latter what a mode tells the other end. A part of dp/forward.h, which says what the includer
  * supplies.
  */
 #pragma once

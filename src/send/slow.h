@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What is too big and may be fragmented, on its way to the daemon: XDP makes one frame of one, and
- * cannot cut it. Bounded by a limit of its own. A part of forward.h, which says what the includer
- * supplies.
+ * cannot cut it. Bounded by a limit of its own. A part of dp/forward.h, which says what the
+ * includer supplies.
  */
 #pragma once
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Which backend a packet's flow gets: the slot's word, or, where the service tracks its flows, the
- * flow's entry. A part of forward.h, which says what the includer supplies.
+ * flow's entry. A part of dp/forward.h, which says what the includer supplies.
  */
 #pragma once
 
+#include "choose/entry.h"
+#include "choose/flow.h"
+#include "choose/policy.h"
+#include "choose/special.h"
 #include "dp/abi.h"
-#include "dp/entry.h"
-#include "dp/flow.h"
-#include "dp/policy.h"
-#include "dp/special.h"
 #include "dp/verdict.h"
 #include "pkt/hash.h"
 #include "pkt/parse.h"

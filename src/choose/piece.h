@@ -5,10 +5,10 @@
  */
 #pragma once
 
+#include "choose/choose.h"
+#include "choose/find.h"
+#include "choose/policy.h"
 #include "dp/abi.h"
-#include "dp/choose.h"
-#include "dp/find.h"
-#include "dp/policy.h"
 #include "dp/verdict.h"
 #include "pkt/chain.h"
 #include "pkt/hash.h"

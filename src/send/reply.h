@@ -5,18 +5,18 @@
  * it (RST, or ICMP's "port unreachable"), and the answer to a ping. The answer leaves where the
  * question came in, with the MAC addresses swapped; its IP header is written afresh. All of it is
  * off the common path, and all of it is under one limit a core. What is too big and may be
- * fragmented can go to the daemon instead. A part of forward.h, which says what the includer
+ * fragmented can go to the daemon instead. A part of dp/forward.h, which says what the includer
  * supplies.
  */
 #pragma once
 
 #include "dp/abi.h"
-#include "dp/slow.h"
 #include "dp/verdict.h"
 #include "l4/answer.h"
 #include "l4/error.h"
 #include "l4/reset.h"
 #include "pkt/parse.h"
+#include "send/slow.h"
 
 enum {
 	REPLY_MTU6_MIN = 1280, /* RFC 8200, section 5 */

@@ -2,21 +2,21 @@
 /*
  * Pieces of datagrams (RFC 791, RFC 8200 section 4.5): all of one datagram reach one backend, in
  * any order of arrival on a node. The first piece has the ports and goes the way of its flow; the
- * later ones have none, and follow it by an entry of the datagram in the flow table (dp/flow.h).
- * A later piece that comes first is placed by what all pieces have, source, destination and
+ * later ones have none, and follow it by an entry of the datagram in the flow table (flow.h). A
+ * later piece that comes first is placed by what all pieces have, source, destination and
  * protocol, and the first one follows it. Where no entry can be made all pieces go by that. Of a
  * policy that asks for no ports they do so anyway, without an entry and on any node.
  *
- * A part of forward.h, which says what the includer supplies.
+ * A part of dp/forward.h, which says what the includer supplies.
  */
 #pragma once
 
+#include "choose/choose.h"
+#include "choose/entry.h"
+#include "choose/find.h"
+#include "choose/piece.h"
+#include "choose/special.h"
 #include "dp/abi.h"
-#include "dp/choose.h"
-#include "dp/entry.h"
-#include "dp/find.h"
-#include "dp/piece.h"
-#include "dp/special.h"
 #include "dp/verdict.h"
 #include "pkt/parse.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A flow's entry in the table of flow.h: whether it decides for a packet, and how it is made and
- * kept. A part of forward.h, which says what the includer supplies.
+ * kept. A part of dp/forward.h, which says what the includer supplies.
  */
 #pragma once
 
+#include "choose/flow.h"
 #include "dp/abi.h"
-#include "dp/flow.h"
 #include "pkt/parse.h"
 
 /* A flow that begins: TCP's first SYN, any datagram. */

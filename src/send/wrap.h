@@ -6,13 +6,13 @@
 #pragma once
 
 #include "dp/abi.h"
-#include "dp/reply.h"
 #include "dp/verdict.h"
-#include "dp/wrap_option.h"
-#include "dp/wrap_shim.h"
 #include "l4/mss.h"
 #include "pkt/parse.h"
 #include "pkt/vlan.h"
+#include "send/reply.h"
+#include "send/wrap_option.h"
+#include "send/wrap_shim.h"
 #include "tunnel/encap.h"
 
 /* The outer source: in the node's prefix, varied with the flow so that receivers spread it. */

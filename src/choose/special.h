@@ -2,7 +2,7 @@
 /*
  * What most services have not (ABI_SERVICE_SPECIAL): an access list, a rate limit, another policy
  * than the 5-tuple, ids of servers, a clamped MSS. Behind one question, so that others pay one
- * branch for all of it. A part of forward.h, which says what the includer supplies.
+ * branch for all of it. A part of dp/forward.h, which says what the includer supplies.
  */
 #pragma once
 

@@ -13,7 +13,7 @@
  * changed hands in between, and the new pin happens to be equal, it says the same. State and
  * time change by compare-and-exchange of the pin, and only when they differ from what is there.
  *
- * Datagrams in pieces (dp/fragment.h) have entries here too, which give way to any flow that is
+ * Datagrams in pieces (choose/fragment.h) have entries here too, which give way to any flow that is
  * under way and take no place of one. Such a key has the service where a flow's has the slot.
  */
 #pragma once
