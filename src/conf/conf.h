@@ -47,6 +47,7 @@ enum conf_xdp { CONF_XDP_NATIVE, CONF_XDP_GENERIC, CONF_XDP_AUTO };
 enum conf_state { CONF_STATE_ACTIVE, CONF_STATE_DRAIN, CONF_STATE_MAINT };
 enum conf_check_type { CONF_CHECK_TCP, CONF_CHECK_NONE };
 enum conf_on_down { CONF_ON_DOWN_KEEP, CONF_ON_DOWN_RESET };
+enum conf_hash { CONF_HASH_MAGLEV, CONF_HASH_RING };
 enum conf_tracking { CONF_TRACKING_ALWAYS, CONF_TRACKING_NONE };
 enum conf_forward {
 	CONF_FORWARD_IPIP,
@@ -115,7 +116,9 @@ struct conf_backend {
 
 struct conf_pool {
 	const char *name;
-	uint32_t table_size; /* a prime that Maglev allows; `auto` is resolved here */
+	enum conf_hash hash;
+	uint32_t table_size; /* `auto` is resolved here; for Maglev a prime that it allows */
+	uint32_t tokens;     /* of a ring, a unit of weight */
 	struct conf_check check;
 	enum conf_on_down on_down;
 	uint64_t on_down_keep_ms;

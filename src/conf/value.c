@@ -96,8 +96,10 @@ static const char *parse_table_size(const struct conf_key *key, const char *text
 		wrong = parse_units(text, value_units(key), &value);
 		if (wrong)
 			return wrong;
-		if (value > UINT32_MAX || !maglev_size_allowed((uint32_t)value))
-			return "is not a size that Maglev allows";
+		if (value < 1)
+			return "is too small";
+		if (value > MAGLEV_SIZE_MAX)
+			return "is too large";
 	}
 	store(key, at, value);
 	return NULL;

@@ -29,6 +29,7 @@
 #include "dp/abi.h"
 #include "hash/maglev.h"
 #include "hash/overlay.h"
+#include "hash/ring.h"
 
 struct member {
 	const char *name;
@@ -45,18 +46,19 @@ struct serving {
 };
 
 struct pool {
-	struct arena *arena; /* owns all but the overlay */
+	struct arena *arena; /* owns all but the overlay and the ring */
 	const char *name;
 	uint64_t on_down_keep_ms;
 	struct member *members;
 	size_t member_count;
 	uint32_t size;
-	uint32_t *base;         /* by slot */
-	struct serving *served; /* by slot */
-	struct overlay *overlay;
-	bool settled; /* `served` and the counts are as `was` says */
-	bool *was;    /* by member: usable then */
-	bool *now;    /* by member: usable now, while settling */
+	uint32_t *base;          /* by slot */
+	struct serving *served;  /* by slot */
+	struct overlay *overlay; /* of a Maglev table */
+	struct ring *ring;       /* in place of it */
+	bool settled;            /* `served` and the counts are as `was` says */
+	bool *was;               /* by member: usable then */
+	bool *now;               /* by member: usable now, while settling */
 };
 
 /* Where the words of changed slots go; `slots` NULL: nowhere. */
@@ -74,7 +76,8 @@ static struct member *member_of(const struct pool *pool, size_t member)
 
 static bool spec_is_valid(const struct pool_spec *spec)
 {
-	if (!maglev_size_allowed(spec->table_size))
+	if (spec->tokens ? !spec->table_size || spec->table_size > RING_SIZE_MAX
+			 : !maglev_size_allowed(spec->table_size))
 		return false;
 	for (size_t i = 0; i < spec->member_count; i++) {
 		if (spec->members[i].index == 0 || spec->members[i].index > ABI_INDEX_MASK)
@@ -111,6 +114,26 @@ static struct pool *pool_alloc(const struct pool_spec *spec)
 	return pool;
 }
 
+static int build_maglev(struct pool *pool, const struct maglev_member *members,
+			const struct pool_spec *spec)
+{
+	int error = maglev_build(members, spec->member_count, spec->seed, pool->size, pool->base);
+
+	return error ? error
+		     : overlay_new(pool->base, pool->size, pool->member_count, &pool->overlay);
+}
+
+static int build_ring(struct pool *pool, const struct maglev_member *members,
+		      const struct pool_spec *spec)
+{
+	int error = ring_new(members, spec->member_count, spec->seed, spec->tokens, pool->size,
+			     &pool->ring);
+
+	for (uint32_t slot = 0; !error && slot < pool->size; slot++)
+		pool->base[slot] = ring_base(pool->ring, slot);
+	return error;
+}
+
 static int build_base(struct pool *pool, const struct pool_spec *spec)
 {
 	struct maglev_member *members =
@@ -120,7 +143,9 @@ static int build_base(struct pool *pool, const struct pool_spec *spec)
 		members[i].identity = spec->members[i].identity;
 		members[i].weight = spec->members[i].weight;
 	}
-	return maglev_build(members, spec->member_count, spec->seed, pool->size, pool->base);
+	if (!spec->tokens)
+		return build_maglev(pool, members, spec);
+	return build_ring(pool, members, spec);
 }
 
 int pool_new(const struct pool_spec *spec, struct pool **ret)
@@ -132,8 +157,6 @@ int pool_new(const struct pool_spec *spec, struct pool **ret)
 		return -EINVAL;
 	pool = pool_alloc(spec);
 	error = build_base(pool, spec);
-	if (!error)
-		error = overlay_new(pool->base, pool->size, pool->member_count, &pool->overlay);
 	if (error)
 		pool_free(pool);
 	else
@@ -146,6 +169,7 @@ void pool_free(struct pool *pool)
 	if (!pool)
 		return;
 	overlay_free(pool->overlay);
+	ring_free(pool->ring);
 	arena_free(pool->arena);
 }
 
@@ -268,9 +292,14 @@ static void serve(void *arg, uint32_t slot, uint32_t owner, uint32_t other)
 
 static void settle(struct pool *pool, struct writing *writing)
 {
+	const bool *was = pool->settled ? pool->was : NULL;
+
 	for (size_t i = 0; i < pool->member_count; i++)
 		pool->now[i] = pool_member_usable(pool, i);
-	overlay_apply(pool->overlay, pool->settled ? pool->was : NULL, pool->now, serve, writing);
+	if (pool->ring)
+		ring_apply(pool->ring, was, pool->now, serve, writing);
+	else
+		overlay_apply(pool->overlay, was, pool->now, serve, writing);
 	memcpy(pool->was, pool->now, pool->member_count * sizeof(bool));
 	pool->settled = true;
 }

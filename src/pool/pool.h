@@ -30,7 +30,8 @@ struct pool_member_spec {
 struct pool_spec {
 	const char *name; /* copied */
 	uint64_t seed;
-	uint32_t table_size;      /* a prime that Maglev allows */
+	uint32_t tokens;          /* of a ring, a unit of weight; 0: weighted Maglev */
+	uint32_t table_size;      /* for Maglev a prime that it allows */
 	uint64_t on_down_keep_ms; /* 0: flows of a failed member are cut at once */
 	const struct pool_member_spec *members;
 	size_t member_count;

@@ -92,7 +92,10 @@ static const struct wrong_case wrong_cases[] = {
 	/* --- pools --- */
 	{NODE "pools: [{name: web, backends: []}]\n", {{2, 31, "backends has 0 elements"}}},
 	{NODE "pools: [{name: web}]\n", {{2, 9, "backends is missing in an element of pools"}}},
-	{POOL_OF("hash: ring"), {{2, 27, "hash \"ring\" does not work yet, expected maglev"}}},
+	{POOL_OF("hash: chain"), {{2, 27, "expected one of maglev, ring"}}},
+	{POOL_OF("tokens: 100"), {{2, 21, "tokens means nothing here, expected hash: ring"}}},
+	{POOL_OF("hash: ring, tokens: 0"), {{2, 41, "tokens"}}},
+	{POOL_OF("hash: ring, table_size: 131072"), {{2, 45, "is too large"}}},
 	{POOL_OF("table_size: 1000"),
 	 {{2, 33,
 	   "table_size \"1000\" is not a size that Maglev allows, expected auto, or one of"}}},

@@ -26,11 +26,12 @@ static uint64_t draw(void)
 }
 
 /* Members m0, m1, ... with records 100, 101, ...; the last has weight 0. */
-static struct pool *make(enum pool_health health, uint64_t keep_ms)
+static struct pool *make_of(uint32_t tokens, uint32_t size, enum pool_health health,
+			    uint64_t keep_ms)
 {
 	static const char *const names[MEMBERS] = {"m0", "m1", "m2", "m3", "m4", "m5", "m6", "m7"};
 	struct pool_member_spec members[MEMBERS];
-	struct pool_spec spec = {"web", 7, SIZE, keep_ms, members, MEMBERS};
+	struct pool_spec spec = {"web", 7, tokens, size, keep_ms, members, MEMBERS};
 	struct pool *pool;
 
 	for (uint32_t i = 0; i < MEMBERS; i++)
@@ -39,6 +40,11 @@ static struct pool *make(enum pool_health health, uint64_t keep_ms)
 		};
 	assert_int_equal(pool_new(&spec, &pool), 0);
 	return pool;
+}
+
+static struct pool *make(enum pool_health health, uint64_t keep_ms)
+{
+	return make_of(0, SIZE, health, keep_ms);
 }
 
 static void test_flags_by_state(void **state)
@@ -234,13 +240,54 @@ static void test_writes_only_what_differs(void **state)
 	pool_free(pool);
 }
 
+/* A ring of any size keeps what the Maglev table does: others' slots stay, and history is nothing. */
+static void test_ring(void **state)
+{
+	enum { RING_SIZE = 1000 };
+	uint64_t slots[RING_SIZE], whole[RING_SIZE], fresh[RING_SIZE] = {0};
+	struct pool *pool = make_of(150, RING_SIZE, POOL_HEALTHY, KEEP_MS), *other;
+	uint32_t failed = 0;
+
+	(void)state;
+	pool_write_slots(pool, slots);
+	memcpy(whole, slots, sizeof(whole));
+	pool_set_health(pool, 5, POOL_UNHEALTHY, 1000);
+	pool_set_admin(pool, 3, POOL_DRAIN);
+	pool_update_slots(pool, slots);
+	for (uint32_t slot = 0; slot < RING_SIZE; slot++) {
+		uint32_t was = abi_slot_current(whole[slot]), is = abi_slot_current(slots[slot]);
+
+		assert_true(was != 107 && is != 105 && is != 103 && is != 107);
+		if (was != 105 && was != 103)
+			assert_int_equal(is, was);
+		else
+			assert_int_equal(abi_slot_other(slots[slot]), was);
+		failed += is != was;
+	}
+	assert_in_range(failed, RING_SIZE / 5, RING_SIZE / 2);
+
+	other = make_of(150, RING_SIZE, POOL_UNKNOWN, KEEP_MS);
+	for (size_t m = 0; m < MEMBERS; m++)
+		pool_set_health(other, m, m == 5 ? POOL_UNHEALTHY : POOL_HEALTHY, 1000);
+	pool_set_admin(other, 3, POOL_DRAIN);
+	pool_write_slots(other, fresh);
+	assert_memory_equal(slots, fresh, sizeof(slots));
+	pool_free(other);
+
+	pool_set_admin(pool, 3, POOL_ACTIVE);
+	pool_set_health(pool, 5, POOL_HEALTHY, 2000);
+	pool_update_slots(pool, slots);
+	assert_memory_equal(slots, whole, sizeof(slots));
+	pool_free(pool);
+}
+
 static void test_refusals(void **state)
 {
 	struct pool_member_spec members[2] = {
 		{"a", 1, 1, 1, POOL_ACTIVE, POOL_HEALTHY},
 		{"b", 2, 1, 2, POOL_ACTIVE, POOL_HEALTHY},
 	};
-	struct pool_spec spec = {"web", 7, 250, KEEP_MS, members, 2};
+	struct pool_spec spec = {"web", 7, 0, 250, KEEP_MS, members, 2};
 	struct pool *pool = NULL;
 	uint64_t slots[SIZE] = {0};
 
@@ -273,6 +320,7 @@ int main(void)
 		cmocka_unit_test(test_beginnings),
 		cmocka_unit_test(test_words_under_events),
 		cmocka_unit_test(test_writes_only_what_differs),
+		cmocka_unit_test(test_ring),
 		cmocka_unit_test(test_refusals),
 	};
 

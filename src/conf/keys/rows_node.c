@@ -2,9 +2,16 @@
 /* Rows of what is a node's own, and of the pools. */
 #include "conf/keys/rows.h"
 
+#include "hash/ring.h"
+
 static bool takes_off(const void *conf)
 {
 	return ((const struct conf *)conf)->node.decap;
+}
+
+static bool by_ring(const void *pool)
+{
+	return ((const struct conf_pool *)pool)->hash == CONF_HASH_RING;
 }
 
 static const struct conf_key keys[] = {
@@ -161,15 +168,29 @@ static const struct conf_key keys[] = {
 	 .help = "unique among the pools"},
 	{.path = "pools[].hash",
 	 .type = CONF_TYPE_CHOICE,
+	 AT(conf_pool, hash),
 	 .choices = "maglev|ring",
-	 .works = "maglev",
 	 .fallback = "maglev",
-	 .help = "how the slots are shared out among the backends"},
+	 .help = "how the slots are shared out among the backends: by weighted Maglev, whose "
+		 "shares are even, or by a ring, where a backend that is added or taken out of "
+		 "the file moves no other's slot either"},
+	{.path = "pools[].tokens",
+	 .type = CONF_TYPE_NUMBER,
+	 AT(conf_pool, tokens),
+	 .min = 1,
+	 .max = RING_TOKENS_MAX,
+	 .fallback = "150",
+	 .means = by_ring,
+	 .with = "hash: ring",
+	 .help = "tokens on the ring for each unit of weight, the weights divided by their common "
+		 "factor; 65536 of all backends together; shares are within 4 / sqrt(tokens) of "
+		 "ideal"},
 	{.path = "pools[].table_size",
 	 .type = CONF_TYPE_TABLE_SIZE,
 	 AT(conf_pool, table_size),
 	 .fallback = "auto",
-	 .help = "slots of the pool's table; auto is 2039 for up to 20 backends, 16381 up to 160, "
+	 .help = "slots of the pool's table, for a ring any number of them; auto is 2039 for up to "
+		 "20 backends, 16381 up to 160, "
 		 "65537 up to 650 and 131071 above; another size moves nearly every flow"},
 	{.path = "pools[].check",
 	 .type = CONF_TYPE_MAP,

@@ -33,7 +33,7 @@ enum conf_type {
 	CONF_TYPE_PREFIX6,
 	CONF_TYPE_LISTEN,     /* tcp/80, tcp/8000-8099, tcp/any, any */
 	CONF_TYPE_LISTEN_ONE, /* tcp/80 alone */
-	CONF_TYPE_TABLE_SIZE, /* auto, stored as 0, or an allowed prime */
+	CONF_TYPE_TABLE_SIZE, /* auto, stored as 0, or 1 to 131071; Maglev allows but few */
 };
 
 struct conf_key {

@@ -25,10 +25,18 @@ static void check_interfaces(struct reader *reader, const char *const *interface
 static void size_table(struct reader *reader, struct conf_pool *pool)
 {
 	struct conf_place place = reader_place(reader, &pool->table_size, pool->place);
+	const struct conf_key key = {.type = CONF_TYPE_TABLE_SIZE};
+	char expected[EXPECTED_MAX];
 
 	if (pool->table_size == 0)
 		pool->table_size = maglev_size_auto(pool->backend_count);
-	if (pool->backend_count > pool->table_size)
+	if (pool->hash == CONF_HASH_MAGLEV && !maglev_size_allowed(pool->table_size)) {
+		conf_key_expected(&key, expected, sizeof(expected));
+		reader_error(reader, place,
+			     "table_size \"%u\" is not a size that Maglev allows, expected %s",
+			     pool->table_size, expected);
+	}
+	if (pool->hash == CONF_HASH_MAGLEV && pool->backend_count > pool->table_size)
 		reader_error(reader, place,
 			     "table_size %u is too small for %zu backends, expected auto or a slot "
 			     "for each at least",

@@ -67,7 +67,8 @@ static const char usage[] =
 
 static void print_pool(const struct conf_pool *pool)
 {
-	printf("pool %s: table of %u slots, ", pool->name, pool->table_size);
+	printf("pool %s: %s of %u slots, ", pool->name,
+	       pool->hash == CONF_HASH_RING ? "ring" : "table", pool->table_size);
 	if (pool->check.type == CONF_CHECK_TCP)
 		printf("check tcp/%u, ", pool->check.port);
 	else
@@ -212,9 +213,11 @@ static json_t *places_json(const struct err_list *list)
 static json_t *pool_json(const struct conf_pool *pool)
 {
 	json_t *backends = json_array();
-	json_t *object = json_pack(
-		"{s:s, s:i, s:s, s:o}", "name", pool->name, "table_size", (int)pool->table_size,
-		"check", pool->check.type == CONF_CHECK_TCP ? "tcp" : "none", "backends", backends);
+	json_t *object = json_pack("{s:s, s:s, s:i, s:s, s:o}", "name", pool->name, "hash",
+				   pool->hash == CONF_HASH_RING ? "ring" : "maglev", "table_size",
+				   (int)pool->table_size, "check",
+				   pool->check.type == CONF_CHECK_TCP ? "tcp" : "none", "backends",
+				   backends);
 
 	if (pool->check.type == CONF_CHECK_TCP)
 		json_object_set_new(object, "check_port", json_integer(pool->check.port));

@@ -21,11 +21,8 @@ static json_t *choices_json(const char *choices)
 
 static json_t *table_sizes_json(void)
 {
-	json_t *array = json_pack("[s]", "auto");
-
-	for (const uint32_t *at = maglev_sizes(); *at; at++)
-		json_array_append_new(array, json_integer(*at));
-	return json_pack("{s:o}", "enum", array);
+	return json_pack("{s:[{s:s}, {s:s, s:i, s:i}]}", "anyOf", "const", "auto", "type",
+			 "integer", "minimum", 1, "maximum", MAGLEV_SIZE_MAX);
 }
 
 static json_t *integer_json(uint64_t min, uint64_t max)

@@ -67,6 +67,7 @@ int assemble_pool(const struct conf *conf, const struct conf_pool *pool, const u
 	struct pool_spec spec = {
 		.name = pool->name,
 		.seed = assemble_seed(conf->seed),
+		.tokens = pool->hash == CONF_HASH_RING ? pool->tokens : 0,
 		.table_size = pool->table_size,
 		.on_down_keep_ms = pool->on_down == CONF_ON_DOWN_KEEP ? pool->on_down_keep_ms : 0,
 		.members = members,
