@@ -240,7 +240,7 @@ static void test_writes_only_what_differs(void **state)
 	pool_free(pool);
 }
 
-/* A ring of any size keeps what the Maglev table does: others' slots stay, and history is nothing. */
+/* A ring of any size keeps what the Maglev table does: others' slots stay, history is nothing. */
 static void test_ring(void **state)
 {
 	enum { RING_SIZE = 1000 };
