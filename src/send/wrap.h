@@ -181,30 +181,6 @@ PKT_STAGE int wrap_clamp(struct pkt_ctx *ctx, struct pkt *pkt)
 	return PKT_ON;
 }
 
-/* The outer header goes on counting where that one ended in which the packet came. */
-PKT_INLINE void wrap_hops(const struct pkt_ctx *ctx, const struct pkt *pkt)
-{
-	struct pkt_cursor cursor = pkt_cursor(ctx, 0);
-	pkt_eth *eth = pkt_take(&cursor, pkt_eth);
-	pkt_ip4 *ip4;
-	pkt_ip6 *ip6;
-
-	if (!eth || pkt->mode == TUNNEL_L2DSR || pkt->mode == TUNNEL_IPOPT)
-		return;
-	if (eth->h_proto == PKT_BE16(ETH_P_IP)) {
-		ip4 = pkt_take(&cursor, pkt_ip4);
-		if (!ip4)
-			return;
-		ip4->check = wrap_csum(ip4->check, wrap_change16(PKT_BE16(TUNNEL_TTL << 8),
-								 PKT_BE16(pkt->hops << 8)));
-		ip4->ttl = pkt->hops;
-	} else {
-		ip6 = pkt_take(&cursor, pkt_ip6);
-		if (ip6)
-			ip6->hop_limit = pkt->hops;
-	}
-}
-
 /*
  * What few packets need: no next hop; VLAN tags, those that the frame came with or those of the
  * backend's link, which take their place; an MSS to clamp. Always a verdict.
@@ -231,7 +207,7 @@ PKT_STAGE int wrap_seldom(struct pkt_ctx *ctx, struct pkt *pkt)
 	if (verdict != VERDICT_FORWARDED && verdict != VERDICT_REDIRECTED)
 		return verdict;
 	if (env_has(ABI_HAS_DECAP) && pkt->seldom & PKT_SELDOM_HOPS)
-		wrap_hops(ctx, pkt);
+		tunnel_count_on(ctx, pkt);
 	if (flags & ABI_BACKEND_TAGGED || verdict == VERDICT_REDIRECTED)
 		pkt->vlan.count = 0;
 	if (flags & ABI_BACKEND_TAGGED && wrap_tag(ctx, backend))
