@@ -231,7 +231,8 @@ struct abi_slow {
 	__be16 sport;
 	__be16 dport;
 	__u8 mode;
-	__u8 pad[7];
+	__u8 hops; /* the TTL that its tunnels begin with; 0: the usual */
+	__u8 pad[6];
 };
 _Static_assert(sizeof(struct abi_slow) == 48, "abi_slow has no holes");
 

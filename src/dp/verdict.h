@@ -26,6 +26,7 @@
 	X(UNQUOTED, DROP, "an ICMP error whose quote lacks what the service's policy goes by")     \
 	X(BAD_SOURCE, DROP, "a tunnel for a VIP that comes from none of the balancers")            \
 	X(NOT_ECT, DROP, "a tunnel's packet marked congested, whose flow cannot be told")          \
+	X(CIRCLED, DROP, "a tunnel's packet whose TTL is used up: balancers send it in a circle")  \
 	X(EMPTY, DROP, "the pool has no usable backend")                                           \
 	X(EMPTY_PASSED, PASS, "the pool has no usable backend, and the host gets the packet")      \
 	X(REJECTED, TX, "the pool has no usable backend, and the sender was told so")              \

@@ -295,7 +295,9 @@ int native_wrap(struct native *native, const struct abi_slow *slow, struct nativ
 		.sport = slow->sport,
 		.dport = slow->dport,
 		.vlan = {slow->tags[0], slow->tags[1], (slow->tags[0] != 0) + (slow->tags[1] != 0)},
-		.seldom = slow->tags[0] ? PKT_SELDOM_TAGS : 0,
+		.seldom = (slow->tags[0] ? PKT_SELDOM_TAGS : 0) |
+			  (slow->hops ? PKT_SELDOM_HOPS : 0),
+		.hops = slow->hops,
 	};
 	int verdict;
 

@@ -19,6 +19,7 @@ enum pkt_tcp_flags { PKT_TCP_FIN = 1, PKT_TCP_SYN = 2, PKT_TCP_RST = 4, PKT_TCP_
 enum pkt_seldom {
 	PKT_SELDOM_TAGS = 1, /* came with VLAN tags */
 	PKT_SELDOM_MSS = 2,  /* a SYN, and its service clamps the MSS */
+	PKT_SELDOM_HOPS = 4, /* came in a tunnel, whose TTL goes on counting */
 };
 
 /* What the stages know of a frame. Numbers are the host's but for the __be ones. */
@@ -42,6 +43,7 @@ struct pkt {
 	__u8 labelled;      /* a tracked flow without an entry has `label_slot` */
 	__u8 unquoted;      /* what is quoted lacks what the service's policy goes by */
 	__u8 piece_proto;   /* of a piece: the protocol that all pieces name */
+	__u8 hops;          /* came in a tunnel: the TTL that the next one begins with; else 0 */
 	__u16 fits;         /* of what is given to the daemon: the largest packet that fits */
 	__be32 fragment_id; /* of a piece: the datagram's */
 	__u32 frame_length; /* as it came */

@@ -42,6 +42,7 @@ PKT_STAGE int slow_send(struct pkt_ctx *ctx, struct pkt *pkt)
 	record.sport = pkt->sport;
 	record.dport = pkt->dport;
 	record.mode = pkt->mode;
+	record.hops = pkt->hops;
 	if (env_slow(ctx, &record))
 		env_event(ABI_EVENT_SLOW_LOST);
 	return PKT_ON;

@@ -206,6 +206,8 @@ PKT_STAGE int wrap_seldom(struct pkt_ctx *ctx, struct pkt *pkt)
 	verdict = wrap_done(ctx, backend, verdict);
 	if (verdict != VERDICT_FORWARDED && verdict != VERDICT_REDIRECTED)
 		return verdict;
+	if (env_has(ABI_HAS_DECAP) && pkt->seldom & PKT_SELDOM_HOPS)
+		tunnel_count_on(ctx, pkt);
 	if (flags & ABI_BACKEND_TAGGED || verdict == VERDICT_REDIRECTED)
 		pkt->vlan.count = 0;
 	if (flags & ABI_BACKEND_TAGGED && wrap_tag(ctx, backend))

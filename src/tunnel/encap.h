@@ -143,3 +143,32 @@ PKT_INLINE void tunnel_write_gue0(tunnel_gue0 *gue, const struct pkt *inner, int
 	gue->private_flags = 0;
 	gue->family = !other ? 0 : outer4 ? 4 : 6;
 }
+
+/*
+ * The outer header of a frame that was wrapped as any other goes on counting where the one ended in
+ * which its packet came (pkt->hops), if its mode has one.
+ */
+PKT_INLINE void tunnel_count_on(const struct pkt_ctx *ctx, const struct pkt *pkt)
+{
+	struct pkt_cursor cursor = pkt_cursor(ctx, 0);
+	pkt_eth *eth = pkt_take(&cursor, pkt_eth);
+	pkt_ip4 *ip4;
+	pkt_ip6 *ip6;
+	__u32 sum;
+
+	if (!eth || pkt->mode == TUNNEL_L2DSR || pkt->mode == TUNNEL_IPOPT)
+		return;
+	if (eth->h_proto == PKT_BE16(ETH_P_IP)) {
+		ip4 = pkt_take(&cursor, pkt_ip4);
+		if (!ip4)
+			return;
+		/* RFC 1624, equation 3 */
+		sum = (__u16)~ip4->check + (__u16)~PKT_BE16(TUNNEL_TTL << 8);
+		ip4->check = (__u16)~pkt_csum_fold(sum + PKT_BE16(pkt->hops << 8));
+		ip4->ttl = pkt->hops;
+	} else {
+		ip6 = pkt_take(&cursor, pkt_ip6);
+		if (ip6)
+			ip6->hop_limit = pkt->hops;
+	}
+}

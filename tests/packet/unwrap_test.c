@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A balancer behind another one: every row of the table of packets comes once more in a tunnel of
- * each kind, and must end as it does without, to the last byte. Both engines.
+ * each kind, and must end as it does without, to the last byte but the outer TTL, which is one less
+ * than that of the tunnel it came in. Both engines.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +24,7 @@
 #define NODE4     "192.0.2.12"
 #define NODE6     "2001:db8:2::12"
 
-enum { FRAMES_DAMAGED = 20000, LONGEST = 3000 };
+enum { FRAMES_DAMAGED = 20000, LONGEST = 3000, TTL = 64 };
 
 static const char *const tiers[] = {"100.64.7.0/24", "2001:db8:7::/48"};
 
@@ -119,6 +120,36 @@ static bool is_for_vip(const struct engine_outcome *bare)
 	       bare->result.trace.verdict != VERDICT_MALFORMED;
 }
 
+/* Where the outer TTL of what left is, or NULL: it left in no tunnel. */
+static uint8_t *outer_ttl(struct engine_outcome *outcome)
+{
+	uint32_t mode = engines[0].tables->services[outcome->result.trace.service].mode;
+	uint8_t *ip = outcome->bytes + frame_link_length(outcome->bytes, outcome->result.length);
+
+	if (outcome->result.trace.verdict != VERDICT_FORWARDED &&
+	    outcome->result.trace.verdict != VERDICT_REDIRECTED)
+		return NULL;
+	if (mode == TUNNEL_L2DSR || mode == TUNNEL_IPOPT)
+		return NULL;
+	return ip[0] >> 4 == 4 ? ip + 8 : ip + 7;
+}
+
+/* What leaves has `ttl` where it would have had the usual one. */
+static void count_on(struct engine_outcome *bare, uint8_t ttl)
+{
+	uint8_t *at = outer_ttl(bare),
+		*ip = bare->bytes + frame_link_length(bare->bytes, FRAME_MAX);
+
+	if (!at)
+		return;
+	assert_int_equal(*at, TTL);
+	*at = ttl;
+	if (ip[0] >> 4 != 4)
+		return;
+	frame_put(ip + 10, 2, 0);
+	frame_put(ip + 10, 2, frame_checksum(ip, 20, 0));
+}
+
 static void compare(const struct packet_row *row, enum kind kind, const struct frame *arrived,
 		    const struct engine_outcome *bare)
 {
@@ -162,6 +193,7 @@ static void test_table(void **state)
 		run(packet_rows[i].name, &inner, &bare);
 		if (bare.result.trace.verdict == VERDICT_NOT_IP)
 			continue;
+		count_on(&bare, TTL - 1);
 		for (enum kind kind = 0; kind < KINDS; kind++) {
 			for (int outer4 = 0; outer4 <= 1; outer4++) {
 				if (!build(kind, outer4, outer4 ? TIER4 : TIER6, &inner, &arrived))
@@ -242,6 +274,59 @@ static void test_congestion(void **state)
 		arrived.bytes[FRAME_ETH + 1] |= 3;
 		assert_int_equal(verdict_of(&arrived), VERDICT_FORWARDED);
 	}
+}
+
+/* The outer TTL counts the balancers, and what has none left goes no further. */
+static void test_hops(void **state)
+{
+	static struct frame inner, arrived;
+	static struct engine_outcome outcome;
+
+	(void)state;
+	for (int way = 0; way < 4; way++) {
+		bool outer4 = way & 1;
+		size_t at = FRAME_ETH + (outer4 ? 8 : 7);
+
+		build_plain(way & 2, 0, &inner);
+		build(KIND_GUE, outer4, outer4 ? TIER4 : TIER6, &inner, &arrived);
+		for (unsigned int ttl = 0; ttl < 256; ttl++) {
+			arrived.bytes[at] = (uint8_t)ttl;
+			if (ttl <= 1) {
+				assert_int_equal(verdict_of(&arrived), VERDICT_CIRCLED);
+				continue;
+			}
+			run("a hop", &arrived, &outcome);
+			assert_int_equal(outcome.result.trace.verdict, VERDICT_FORWARDED);
+			assert_int_equal(*outer_ttl(&outcome), ttl - 1);
+			if (outcome.bytes[12] == 0x08)
+				assert_int_equal(frame_checksum(outcome.bytes + FRAME_ETH, 20, 0),
+						 0);
+		}
+	}
+}
+
+/* Two balancers that are each other's backend: what one sends comes in at the other. */
+static void test_circle(void **state)
+{
+	static struct frame frame;
+	static struct engine_outcome outcome;
+	unsigned int hops = 0;
+
+	(void)state;
+	build_plain(true, 0, &frame);
+	do {
+		run("a circle", &frame, &outcome);
+		frame.length = outcome.result.length;
+		memcpy(frame.bytes, outcome.bytes, frame.length);
+		/* From a balancer that is believed, and to this one. */
+		put_addr(frame.bytes + FRAME_ETH + 12, TIER4);
+		put_addr(frame.bytes + FRAME_ETH + 16, NODE4);
+		frame_put(frame.bytes + FRAME_ETH + 10, 2, 0);
+		frame_put(frame.bytes + FRAME_ETH + 10, 2,
+			  frame_checksum(frame.bytes + FRAME_ETH, 20, 0));
+	} while (outcome.result.trace.verdict == VERDICT_FORWARDED && ++hops <= TTL);
+	assert_int_equal(outcome.result.trace.verdict, VERDICT_CIRCLED);
+	assert_int_equal(hops, TTL);
 }
 
 /* A tunnel in a tunnel: the inner one is for no VIP, or a VIP's packet of that protocol. */
@@ -342,10 +427,16 @@ static int open_tiers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(engines_test_kernel_ran), cmocka_unit_test(test_table),
-		cmocka_unit_test(test_strangers),          cmocka_unit_test(test_mapped_source),
-		cmocka_unit_test(test_congestion),         cmocka_unit_test(test_one_level),
-		cmocka_unit_test(test_every_length),       cmocka_unit_test(test_damage),
+		cmocka_unit_test(engines_test_kernel_ran),
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_strangers),
+		cmocka_unit_test(test_mapped_source),
+		cmocka_unit_test(test_congestion),
+		cmocka_unit_test(test_one_level),
+		cmocka_unit_test(test_every_length),
+		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_hops),
+		cmocka_unit_test(test_circle),
 	};
 
 	return cmocka_run_group_tests(tests, open_tiers, engines_close);
