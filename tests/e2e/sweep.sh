@@ -27,9 +27,13 @@ must "a zombie is there" zombie
 space live
 ip netns add "weir-$ZOMBIE-dead"
 mkdir "${TMPDIR:-/tmp}/weir-$ZOMBIE-dead"
+lock=$RUN/agent@$(stat -Lc %i "/run/netns/weir-$ZOMBIE-dead").lock
+mkdir -p "$RUN"
+: >"$lock"
 netns_sweep
 must_not "a dead run's namespace is gone" there "weir-$ZOMBIE-dead"
 must_not "and its directory" test -e "${TMPDIR:-/tmp}/weir-$ZOMBIE-dead"
+must_not "and its agent's lock" test -e "$lock"
 must "a living run's is not" there "$TAG-live"
 
 # In the background a shell ignores SIGINT, and cannot trap what was ignored when it began.

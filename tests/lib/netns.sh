@@ -164,11 +164,16 @@ netns_end() {
 	done
 	wait
 	for name in "${SPACES[@]}"; do
-		rm -f "$RUN/agent@$(stat -Lc %i "/run/netns/$TAG-$name").lock"
-		ip netns del "$TAG-$name"
+		netns_remove "$TAG-$name"
 	done
 	rm -rf $PINS/"$TAG"-* $PINS/agent-"$TAG"-* $RUN/"$TAG"-* $RUN/agent-"$TAG"-* "$DIR"
 	exit $status
+}
+
+# netns_remove NAME: with the lock of the agent there, which is named by its inode.
+netns_remove() {
+	rm -f "$RUN/agent@$(stat -Lc %i "/run/netns/$1").lock"
+	ip netns del "$1"
 }
 
 no_child_left() {
@@ -212,7 +217,7 @@ netns_sweep() {
 		for left in $(ip netns pids "$name" 2>/dev/null); do
 			kill -KILL "$left" 2>/dev/null
 		done
-		ip netns del "$name"
+		netns_remove "$name"
 	done
 	for name in $PINS/*weir-[0-9]*-* $RUN/*weir-[0-9]*-* "${TMPDIR:-/tmp}"/weir-[0-9]*-*; do
 		pid=${name##*weir-}
