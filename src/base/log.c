@@ -27,9 +27,11 @@ static int limit_pass(struct log_limit *limit, uint32_t *ret_held)
 	uint64_t second = time_now_ns() / TIME_SECOND_NS;
 
 	if (second != limit->second) {
-		/* After a burst a single line a second, until a second goes by with none. */
-		limit->passed = limit->passed > 0 && second == limit->second + 1 ? LOG_BURST - 1
-										 : 0;
+		/* After a burst a single line a second, until a second goes by with none. A few
+		 * lines are no burst: the last of those that follow them says how things are. */
+		limit->passed = limit->passed >= LOG_BURST && second == limit->second + 1
+					? LOG_BURST - 1
+					: 0;
 		limit->second = second;
 	}
 	if (limit->passed >= LOG_BURST) {

@@ -33,7 +33,7 @@ check() {
 		echo "ok $count - $text"
 	else
 		echo "not ok $count - $text"
-		failed=1
+		sed 's/^/# /' /tmp/vlans.log
 	fi
 }
 
@@ -207,5 +207,4 @@ test_case_22() {
 topology
 test_way_out
 test_case_22
-[ -z "$failed" ] || sed 's/^/# /' /tmp/vlans.log
 echo "1..$count"
