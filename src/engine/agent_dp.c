@@ -37,13 +37,22 @@ struct agent_dp {
 
 /* --- sizes --- */
 
-uint32_t agent_dp_overhead(const struct prefix *balancers, size_t count, bool inner4)
+uint32_t agent_dp_overhead(enum agent_takes takes, const struct prefix *balancers, size_t count,
+			   bool inner4)
 {
+	uint32_t most = 0;
 	bool outer4 = true;
 
 	for (size_t i = 0; i < count; i++)
 		outer4 = outer4 && addr_is4(&balancers[i].addr);
-	return tunnel_mode_overhead_max(outer4, inner4);
+	for (uint8_t mode = 0; mode < TUNNEL_MODES; mode++) {
+		uint32_t overhead = tunnel_mode_overhead(mode, outer4, inner4);
+		uint8_t listed = mode == TUNNEL_GUE0 ? TUNNEL_GUE : mode;
+
+		if (takes & 1U << listed && overhead > most)
+			most = overhead;
+	}
+	return most;
 }
 
 static uint16_t mss_of(uint32_t path_mtu, uint32_t headers)
@@ -135,7 +144,7 @@ int agent_dp_open(const struct agent_dp_options *options, struct agent_dp **ret,
 		error = links_init(&agent->links, options->pin_dir, err);
 	if (!error) {
 		agent->skel->rodata->mss_limits = options->limits;
-		agent->skel->rodata->takes_ipopt = options->ipopt;
+		agent->skel->rodata->takes = options->takes;
 		agent->skel->data_ports->ports_known = options->port_count > 0;
 		error = pins_load(agent->skel->skeleton, err);
 	}

@@ -27,7 +27,7 @@ struct agent_dp_options {
 	const struct prefix *balancers;
 	size_t balancer_count;
 	struct agent_limits limits;
-	bool ipopt; /* packets are taken in whose VIP stands in an option */
+	enum agent_takes takes;
 	const struct agent_dp_port *ports;
 	size_t port_count;
 };
@@ -39,8 +39,9 @@ struct agent_dp_port {
 	uint16_t port, to;
 };
 
-/* Bytes that these balancers add at most to a packet of a family, by whichever mode. */
-uint32_t agent_dp_overhead(const struct prefix *balancers, size_t count, bool inner4);
+/* Bytes that these balancers add at most to a packet of a family, by the modes that are taken. */
+uint32_t agent_dp_overhead(enum agent_takes takes, const struct prefix *balancers, size_t count,
+			   bool inner4);
 /* The MSS of segments that fit `path_mtu` together with the overhead of their family. */
 struct agent_limits agent_dp_limits(uint32_t path_mtu, uint32_t overhead4, uint32_t overhead6);
 
