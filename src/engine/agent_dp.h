@@ -4,8 +4,8 @@
  * interfaces and reads their counters. The tables belong to the programs and are made anew by each
  * start, complete before the first packet meets them; what outlives the process is the pinned XDP
  * link and the tc filter, and the next start exchanges their program in place. So no packet meets
- * half a table, and a table's shape may change from one version to the next. Counters begin at 0
- * with each start. One thread.
+ * half a table, and a table's shape may change from one version to the next. Ports that an earlier
+ * agent learned are copied (agent_ports.h). Counters begin at 0 with each start. One thread.
  */
 #pragma once
 
@@ -57,6 +57,10 @@ int agent_dp_attach(struct agent_dp *agent, const char *interface, enum link_xdp
 		    struct err *err);
 /* See links_reattach. */
 int agent_dp_reattach(struct agent_dp *agent, size_t at, struct err *err);
+/* When all are attached: takes over what the earlier programs learned until they were exchanged,
+ * and keeps what is learned from now on for the next agent. */
+int agent_dp_keep_ports(struct agent_dp *agent, const struct prefix *vips, size_t vip_count,
+			struct err *err);
 struct links *agent_dp_links(struct agent_dp *agent);
 /* Takes the tc program off, this process's or an earlier one's, and the clsact qdisc too if
  * asked. Nothing to do is no error. */

@@ -28,6 +28,7 @@ backend_config() {
 		uwsgi_temp_path $DIR/$1.tmp; scgi_temp_path $DIR/$1.tmp;
 		server {
 		listen ${NGINX4:-$PORT4}; listen [::]:${NGINX6:-$PORT6}; root $DIR/www;
+		location = /slow { limit_rate 1k; }
 		location = / { default_type text/plain; return 200 "\$server_port\n"; } }
 		}
 	END
@@ -103,6 +104,7 @@ serves() {
 netns_begin
 mkdir "$DIR/www"
 head -c 2000000 /dev/urandom >"$DIR/www/file"
+head -c 5000 /dev/urandom >"$DIR/www/slow"
 topology 1 1
 router_start
 backend_start b1
@@ -114,7 +116,7 @@ node_with geneve
 must_not "geneve is not taken in unless the file lists it" get http://$VIP4/ 1
 must_not "over IPv6 neither" get "http://[$VIP6]/" 1
 must "which is counted" test "$(agent_number .verdicts.mode_off)" -gt 1
-must "status tells it in words" words "forward: ipip, gre, gue; .* CAME BY ANOTHER"
+must "status tells it in words" words "forward: ipip,gre,gue; .* packets CAME BY ANOTHER"
 must "and the log, with the key" wait_for 5 grep -q 'mode that is not taken in.*key=forward' \
 	"$DIR/b1-agent.log"
 agent_with "  forward: [geneve]
@@ -124,6 +126,21 @@ serves geneve
 must "the wire has Geneve" passes 'udp dst port 6081 and ip'
 must "over IPv6 too" passes 'udp dst port 6081 and ip6'
 must "status tells it in words" words "answers from a VIP's port: "
+
+# --- an agent that is started anew under a download, whose client has nothing to say meanwhile ---
+slow_begins() {
+	rm -f "$DIR/slow"
+	spawn curl client curl -sfN -m 20 -o "$DIR/slow" "$1/slow"
+	wait_for 5 test -s "$DIR/slow"
+}
+slow_ends() { finished curl && cmp "$DIR/slow" "$DIR/www/slow"; }
+for url in http://$VIP4 "http://[$VIP6]"; do
+	must "a slow download begins" slow_begins "$url"
+	end b1-agent KILL
+	agent_start b1
+	must "an agent that took over knows the ports: it comes whole" slow_ends
+done
+must "it took over" grep -q 'adopted=yes' "$DIR/b1-agent.log"
 
 # --- ipopt ---
 node_with ipopt

@@ -157,7 +157,7 @@ static int attach_all(struct agent_app *app, struct err *err)
 	log_info("SYN-ACKs are clamped", "path_mtu=%u mss4=%u mss6=%u", app->path_mtu,
 		 app->limits.mss4, app->limits.mss6);
 	links_detach_others(agent_dp_links(app->dp));
-	return 0;
+	return agent_dp_keep_ports(app->dp, conf->vips, conf->vip_count, err);
 }
 
 /* A file that says nothing sensible must not keep a backend from serving. */
