@@ -35,6 +35,7 @@ enum {
 	CONF_ACCESS_MAX =
 		120000,        /* prefixes of all access lists; twice so many while they change */
 	CONF_PORTS_MAX = 2048, /* of an agent */
+	CONF_AGENT_FORWARD_MAX = 5, /* modes, each once */
 };
 
 /* Where in the file a thing stands, for checks made after parsing. */
@@ -189,9 +190,10 @@ struct conf_agent {
 	struct prefix *balancers;
 	size_t balancer_count; /* 1 or more */
 	struct prefix *vips;
-	size_t vip_count;  /* 1 or more */
-	uint32_t path_mtu; /* 0: the interface's */
-	bool ipopt;        /* packets with the option of forward: ipopt are taken in */
+	size_t vip_count;           /* 1 or more */
+	uint32_t path_mtu;          /* 0: the interface's */
+	enum conf_forward *forward; /* the modes that are taken in; never l2dsr */
+	size_t forward_count;       /* 1 or more: where the file says none, the default's */
 	struct conf_port *ports;
 	size_t port_count;
 	struct arena *arena;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What is right but can hardly be meant, what is right but should be known, and names. */
 #include <netinet/in.h>
+#include <string.h>
 
 #include "conf/conf.h"
 
@@ -153,10 +154,42 @@ void conf_warnings(const struct conf *conf, struct err_list *ret)
 	err_list_sort(ret);
 }
 
+/* --- agents --- */
+
+static const struct conf_service *first_of(const struct conf *conf, enum conf_forward forward)
+{
+	for (size_t i = 0; i < conf->service_count; i++) {
+		if (conf->services[i].forward == forward)
+			return &conf->services[i];
+	}
+	return NULL;
+}
+
+/* An agent whose file says nothing takes in the modes before geneve; l2dsr is no agent's. */
+static void note_agents(const struct conf *conf, struct err_list *ret)
+{
+	const struct conf_service *asks = first_of(conf, CONF_FORWARD_GENEVE);
+	char modes[64] = "";
+
+	if (!asks)
+		asks = first_of(conf, CONF_FORWARD_IPOPT);
+	if (!asks)
+		return;
+	for (int mode = CONF_FORWARD_IPIP; mode <= CONF_FORWARD_IPOPT; mode++) {
+		if (!first_of(conf, (enum conf_forward)mode))
+			continue;
+		if (*modes)
+			strcat(modes, ", ");
+		strcat(modes, conf_forward_name((enum conf_forward)mode));
+	}
+	err_list_add(ret, asks->place.line, asks->place.column, "agents need forward: [%s]", modes);
+}
+
 /* An error quotes what the backend sent, which has neither the client's flow label nor the
  * connection id that the client chose the server by. */
 void conf_notes(const struct conf *conf, struct err_list *ret)
 {
+	note_agents(conf, ret);
 	for (size_t i = 0; i < conf->service_count; i++) {
 		const struct conf_service *service = &conf->services[i];
 

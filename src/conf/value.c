@@ -118,7 +118,7 @@ static const char *parse_choice(const struct conf_key *key, const char *text, vo
 	}
 	if (choice_find(key->choices, text) >= 0)
 		return "does not work yet";
-	if (key->max && (isdigit((unsigned char)*text) || *text == '-'))
+	if (key->max && !key->list && (isdigit((unsigned char)*text) || *text == '-'))
 		return parse_number(key, text, at);
 	return key->type == CONF_TYPE_BOOL ? "is neither true nor false" : "is not known";
 }

@@ -193,12 +193,13 @@ static size_t put_choices(const char *choices, char *text, size_t size)
 static void expect_choice(const struct conf_key *key, char *text, size_t size)
 {
 	const char *working = key->works && *key->works ? key->works : key->choices;
+	bool numbers = key->max && !key->list;
 	size_t used = 0;
 
-	if (strchr(working, '|') && !key->max)
+	if (strchr(working, '|') && !numbers)
 		used = (size_t)snprintf(text, size, "one of ");
 	used += put_choices(working, text + used, size - used);
-	if (key->max && used < size)
+	if (numbers && used < size)
 		snprintf(text + used, size - used, ", or a number from %u to %u",
 			 (unsigned)key->min, (unsigned)key->max);
 }

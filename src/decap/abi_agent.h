@@ -9,6 +9,7 @@
 
 #include "dp/abi.h"
 #include "pkt/addr.h"
+#include "tunnel/mode.h"
 
 enum {
 	AGENT_VIPS = 4096, /* prefixes, as the balancers */
@@ -30,7 +31,7 @@ enum {
 	X(TRUNCATED, DROP, "from a balancer, but its inner lengths cannot be")                     \
 	X(NOT_ECT, DROP, "marked congested under way, its flow cannot be told")                    \
 	X(SILENCED, DROP, "someone asks whose a VIP is: not for the agent to answer")              \
-	X(OPTION_OFF, PASS, "a VIP stands in an option of it; the file does not say `ipopt`")      \
+	X(MODE_OFF, PASS, "of a mode that `forward` of the agent's file does not list")            \
 	X(BAD_OPTION, DROP, "for a VIP, but what the option beside it says is not so")             \
 	X(BAD_PORT, DROP, "for a port that the agent's file contradicts or does not name")         \
 	X(PORTS_FULL, DROP, "for a port that is new, and there is no place to learn it")           \
@@ -41,6 +42,18 @@ enum agent_verdict {
 	AGENT_VERDICTS(AGENT_VERDICT_ENUM)
 #undef AGENT_VERDICT_ENUM
 		AGENT_VERDICT_COUNT,
+};
+
+/* The modes that are taken in: the bits of a switch. GUE's variant 0 comes with the other. */
+enum agent_takes {
+	AGENT_TAKES_IPIP = 1 << TUNNEL_IPIP,
+	AGENT_TAKES_GRE = 1 << TUNNEL_GRE,
+	AGENT_TAKES_GUE = 1 << TUNNEL_GUE,
+	AGENT_TAKES_GENEVE = 1 << TUNNEL_GENEVE,
+	AGENT_TAKES_IPOPT = 1 << TUNNEL_IPOPT,
+	/* Those that may change ports. */
+	AGENT_TAKES_PORTS = AGENT_TAKES_GENEVE | AGENT_TAKES_IPOPT,
+	AGENT_TAKES_ALL = AGENT_TAKES_PORTS | AGENT_TAKES_IPIP | AGENT_TAKES_GRE | AGENT_TAKES_GUE,
 };
 
 /* What became of a VIP's SYN-ACK on its way out; X(NAME, help). Other packets are not counted. */

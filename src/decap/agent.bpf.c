@@ -15,7 +15,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* Set before load; another configuration is another program. */
 const volatile struct agent_limits mss_limits = {};
-const volatile __u8 takes_ipopt = 0;
+const volatile enum agent_takes takes = AGENT_TAKES_ALL;
 
 /* Whether there is any port to change: what leaves is not looked at before. Never goes back. */
 __u32 ports_known SEC(".data.ports");
@@ -71,7 +71,7 @@ static __always_inline int version_of(void *map, const struct pkt_addr *addr)
 
 #define env_vip(addr)      version_of(&agent_vips, addr)
 #define env_balancer(addr) version_of(&balancers, addr)
-#define env_ipopt()        takes_ipopt
+#define env_takes(mode)    ((takes & (1 << (mode))) != 0)
 #define env_port(key)      ((struct agent_other_port *)bpf_map_lookup_elem(&other_ports, key))
 
 static __always_inline int env_learn_port(const struct agent_port *key, __be16 port)
@@ -194,7 +194,7 @@ SEC("tc")
 int weir_clamp(struct __sk_buff *skb)
 {
 	clamp_syn_ack(skb);
-	if (ports_known)
+	if (takes & AGENT_TAKES_PORTS && ports_known)
 		answer_port(skb);
 	return TC_ACT_UNSPEC;
 }

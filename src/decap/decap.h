@@ -8,7 +8,7 @@
  * The includer supplies, before it includes this:
  *   int env_vip(const struct pkt_addr *)       the IP version of the longest prefix that matches
  *   int env_balancer(const struct pkt_addr *)  among VIPs, among balancers; 0: there is none
- *   int env_ipopt(void)                        whether the file says `ipopt`
+ *   int env_takes(enum tunnel_mode)            as tunnel/open.h says
  *   env_port, env_learn_port                   as decap/ports.h says
  *   void env_count(const struct pkt *, __u32 verdict)
  * The version is asked for because an IPv6 packet can bear the address ::ffff:a.b.c.d, which is
@@ -16,6 +16,8 @@
  *
  * The inner destination is looked at before the outer source: tunnels of others on the same host
  * are none of the agent's business. Only what claims to be for a VIP must come from a balancer.
+ * Of a mode that is off nobody reads the inner packet: there a balancer's address is what tells
+ * that the file lacks a word, and the host gets all of it.
  */
 #pragma once
 
@@ -47,6 +49,8 @@ PKT_STAGE int decap_outer(struct pkt_ctx *ctx, struct pkt *pkt, struct tunnel_to
 	case TUNNEL_OPENED: return PKT_ON;
 	case TUNNEL_PIECE: return AGENT_FRAGMENT;
 	case TUNNEL_BROKEN: return AGENT_MALFORMED;
+	case TUNNEL_OFF:
+		return env_balancer(&pkt->src) == pkt->version ? AGENT_MODE_OFF : AGENT_NOT_TUNNEL;
 	default: return AGENT_NOT_TUNNEL;
 	}
 }
@@ -82,7 +86,7 @@ PKT_INLINE int decap(struct pkt_ctx *ctx, struct pkt *pkt)
 
 	if (verdict == PKT_ON)
 		verdict = decap_inner(ctx, pkt);
-	if (verdict == PKT_ON && told.version)
+	if (env_takes(TUNNEL_GENEVE) && verdict == PKT_ON && told.version)
 		verdict = ports_deliver(ctx, pkt, &told);
 	if (verdict == PKT_ON)
 		verdict = decap_strip(ctx, pkt);

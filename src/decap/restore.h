@@ -210,8 +210,8 @@ PKT_INLINE int restore(struct pkt_ctx *ctx, struct pkt *pkt, struct tunnel_told 
 
 	if (env_vip(&told->vip) != told->version)
 		return AGENT_NOT_VIP;
-	if (!env_ipopt())
-		return AGENT_OPTION_OFF;
+	if (!env_takes(TUNNEL_IPOPT))
+		return AGENT_MODE_OFF;
 	if (told->version == 6) {
 		pkt->proto = told->next;
 		pkt->l4 = RESTORE_BASE6 + sizeof(tunnel_option6);

@@ -10,6 +10,7 @@
 
 #include "choose/find.h"
 #include "dp/verdict.h"
+#define env_takes(mode) 1 /* of tunnels all */
 #include "tunnel/open.h"
 #include "tunnel/strip.h"
 

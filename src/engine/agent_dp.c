@@ -18,6 +18,7 @@
 #include "bpf/links.h"
 #include "bpf/percpu.h"
 #include "bpf/pins.h"
+#include "engine/agent_ports.h"
 #include "engine/dp.h"
 #include "tunnel/mode.h"
 
@@ -37,13 +38,22 @@ struct agent_dp {
 
 /* --- sizes --- */
 
-uint32_t agent_dp_overhead(const struct prefix *balancers, size_t count, bool inner4)
+uint32_t agent_dp_overhead(enum agent_takes takes, const struct prefix *balancers, size_t count,
+			   bool inner4)
 {
+	uint32_t most = 0;
 	bool outer4 = true;
 
 	for (size_t i = 0; i < count; i++)
 		outer4 = outer4 && addr_is4(&balancers[i].addr);
-	return tunnel_mode_overhead_max(outer4, inner4);
+	for (uint8_t mode = 0; mode < TUNNEL_MODES; mode++) {
+		uint32_t overhead = tunnel_mode_overhead(mode, outer4, inner4);
+		uint8_t listed = mode == TUNNEL_GUE0 ? TUNNEL_GUE : mode;
+
+		if (takes & 1U << listed && overhead > most)
+			most = overhead;
+	}
+	return most;
 }
 
 static uint16_t mss_of(uint32_t path_mtu, uint32_t headers)
@@ -89,36 +99,13 @@ static int fill_prefixes(struct bpf_map *map, const struct prefix *list, size_t 
 	return 0;
 }
 
-static int fill_port(struct bpf_map *map, struct agent_port key, uint16_t other)
+static void inherit_ports(struct agent_dp *agent, const struct prefix *vips, size_t count)
 {
-	struct agent_other_port value = {.port = htons(other), .given = 1};
-
-	return bpf_map__update_elem(map, &key, sizeof(key), &value, sizeof(value), BPF_ANY);
-}
-
-static int fill_ports(struct agent_dp *agent, const struct agent_dp_options *options,
-		      struct err *err)
-{
-	struct bpf_map *map = agent->skel->maps.other_ports;
-
-	if (options->port_count > AGENT_PORTS_GIVEN)
-		return err_set(err, -ENOSPC, "%zu ports, %d at most", options->port_count,
-			       AGENT_PORTS_GIVEN);
-	for (size_t i = 0; i < options->port_count; i++) {
-		const struct agent_dp_port *port = &options->ports[i];
-		struct agent_port key = {.vip = dp_addr(&port->vip), .proto = port->proto};
-		int ret;
-
-		key.port = htons(port->to);
-		ret = fill_port(map, key, port->port);
-		key.port = htons(port->port);
-		key.way = AGENT_WAY_IN;
-		if (!ret)
-			ret = fill_port(map, key, port->to);
-		if (ret)
-			return err_set(err, ret, "cannot write a port: %s", strerror(-ret));
-	}
-	return 0;
+	/* None but Geneve's packets taught them. */
+	if (!agent->links.dir[0] || !(agent->skel->rodata->takes & AGENT_TAKES_GENEVE))
+		return;
+	if (agent_ports_inherit(agent->skel->maps.other_ports, agent->links.dir, vips, count))
+		agent->skel->data_ports->ports_known = 1;
 }
 
 int agent_dp_open(const struct agent_dp_options *options, struct agent_dp **ret, struct err *err)
@@ -135,7 +122,7 @@ int agent_dp_open(const struct agent_dp_options *options, struct agent_dp **ret,
 		error = links_init(&agent->links, options->pin_dir, err);
 	if (!error) {
 		agent->skel->rodata->mss_limits = options->limits;
-		agent->skel->rodata->takes_ipopt = options->ipopt;
+		agent->skel->rodata->takes = options->takes;
 		agent->skel->data_ports->ports_known = options->port_count > 0;
 		error = pins_load(agent->skel->skeleton, err);
 	}
@@ -146,8 +133,9 @@ int agent_dp_open(const struct agent_dp_options *options, struct agent_dp **ret,
 		error = fill_prefixes(agent->skel->maps.balancers, options->balancers,
 				      options->balancer_count, err);
 	if (!error)
-		error = fill_ports(agent, options, err);
+		error = agent_ports_fill(agent->skel->maps.other_ports, options, err);
 	if (!error) {
+		inherit_ports(agent, options->vips, options->vip_count);
 		*ret = agent;
 		return 0;
 	}
@@ -285,6 +273,15 @@ int agent_dp_reattach(struct agent_dp *agent, size_t at, struct err *err)
 				 err);
 
 	return ret ? ret : attach_clamp(agent, agent->links.attached[at].interface, err);
+}
+
+int agent_dp_keep_ports(struct agent_dp *agent, const struct prefix *vips, size_t vip_count,
+			struct err *err)
+{
+	if (!agent->links.dir[0])
+		return 0;
+	inherit_ports(agent, vips, vip_count);
+	return agent_ports_pin(agent->skel->maps.other_ports, agent->links.dir, err);
 }
 
 struct links *agent_dp_links(struct agent_dp *agent)

@@ -4,8 +4,8 @@
  * interfaces and reads their counters. The tables belong to the programs and are made anew by each
  * start, complete before the first packet meets them; what outlives the process is the pinned XDP
  * link and the tc filter, and the next start exchanges their program in place. So no packet meets
- * half a table, and a table's shape may change from one version to the next. Counters begin at 0
- * with each start. One thread.
+ * half a table, and a table's shape may change from one version to the next. Ports that an earlier
+ * agent learned are copied (agent_ports.h). Counters begin at 0 with each start. One thread.
  */
 #pragma once
 
@@ -27,7 +27,7 @@ struct agent_dp_options {
 	const struct prefix *balancers;
 	size_t balancer_count;
 	struct agent_limits limits;
-	bool ipopt; /* packets are taken in whose VIP stands in an option */
+	enum agent_takes takes;
 	const struct agent_dp_port *ports;
 	size_t port_count;
 };
@@ -39,8 +39,9 @@ struct agent_dp_port {
 	uint16_t port, to;
 };
 
-/* Bytes that these balancers add at most to a packet of a family, by whichever mode. */
-uint32_t agent_dp_overhead(const struct prefix *balancers, size_t count, bool inner4);
+/* Bytes that these balancers add at most to a packet of a family, by the modes that are taken. */
+uint32_t agent_dp_overhead(enum agent_takes takes, const struct prefix *balancers, size_t count,
+			   bool inner4);
 /* The MSS of segments that fit `path_mtu` together with the overhead of their family. */
 struct agent_limits agent_dp_limits(uint32_t path_mtu, uint32_t overhead4, uint32_t overhead6);
 
@@ -56,6 +57,10 @@ int agent_dp_attach(struct agent_dp *agent, const char *interface, enum link_xdp
 		    struct err *err);
 /* See links_reattach. */
 int agent_dp_reattach(struct agent_dp *agent, size_t at, struct err *err);
+/* When all are attached: takes over what the earlier programs learned until they were exchanged,
+ * and keeps what is learned from now on for the next agent. */
+int agent_dp_keep_ports(struct agent_dp *agent, const struct prefix *vips, size_t vip_count,
+			struct err *err);
 struct links *agent_dp_links(struct agent_dp *agent);
 /* Takes the tc program off, this process's or an earlier one's, and the clsact qdisc too if
  * asked. Nothing to do is no error. */

@@ -75,16 +75,3 @@ PKT_INLINE __u32 tunnel_mode_overhead(__u8 mode, int outer4, int inner4)
 		return inner4 ? TUNNEL_BYTES_OPTION4 : TUNNEL_BYTES_OPTION6;
 	return outer + tunnel_mode_shim(mode, outer4, inner4);
 }
-
-/* The most that any mode adds. */
-PKT_INLINE __u32 tunnel_mode_overhead_max(int outer4, int inner4)
-{
-	__u32 most = 0;
-
-	for (__u8 mode = 0; mode < TUNNEL_MODES; mode++) {
-		__u32 overhead = tunnel_mode_overhead(mode, outer4, inner4);
-
-		most = overhead > most ? overhead : most;
-	}
-	return most;
-}

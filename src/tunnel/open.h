@@ -5,6 +5,11 @@
  * over UDP (open_udp.h). What is of such a protocol but not just so is somebody else's, and left
  * alone. Nothing is changed here, and nobody is believed: whose packet it is and who may send it is
  * for the includer to ask. See strip.h for what comes after.
+ *
+ * The includer supplies, before it includes this:
+ *   int env_takes(enum tunnel_mode)  whether tunnels of the mode are read; GUE's both variants are
+ *                                    TUNNEL_GUE's, and without a tunnel there is TUNNEL_IPOPT's
+ * A constant, or in BPF a word of read-only data: the code of a mode that is off is not loaded.
  */
 #pragma once
 
@@ -82,8 +87,10 @@ PKT_STAGE int tunnel_open(struct pkt_ctx *ctx, struct pkt *pkt, struct tunnel_to
 	if (pkt->version == 6 && pkt->proto == IPPROTO_DSTOPTS)
 		tunnel_skip_limit(ctx, pkt);
 	if (pkt->proto == IPPROTO_GRE)
-		return tunnel_open_gre(ctx, pkt);
+		return env_takes(TUNNEL_GRE) ? tunnel_open_gre(ctx, pkt) : TUNNEL_OFF;
 	if (pkt->proto == IPPROTO_UDP)
 		return tunnel_open_udp(ctx, pkt, told);
-	return tunnel_is_ip(pkt->proto) ? TUNNEL_OPENED : TUNNEL_FOREIGN;
+	if (!tunnel_is_ip(pkt->proto))
+		return TUNNEL_FOREIGN;
+	return env_takes(TUNNEL_IPIP) ? TUNNEL_OPENED : TUNNEL_OFF;
 }

@@ -13,6 +13,7 @@ enum tunnel_opened {
 	TUNNEL_FOREIGN, /* none, or none that a balancer makes */
 	TUNNEL_PIECE,   /* a fragment of one, which cannot be taken apart */
 	TUNNEL_BROKEN,  /* an IP header that is cut short or contradicts itself */
+	TUNNEL_OFF,     /* of a mode that env_takes denies; not read any further */
 };
 
 enum {
@@ -192,6 +193,6 @@ PKT_INLINE enum tunnel_opened tunnel_open_udp(struct pkt_ctx *ctx, struct pkt *p
 		return TUNNEL_FOREIGN;
 	pkt->length = (__u16)(begin + length);
 	if (udp->dest == PKT_BE16(TUNNEL_GUE_PORT))
-		return tunnel_open_gue(&cursor, pkt);
-	return tunnel_open_geneve(ctx, &cursor, pkt, told);
+		return env_takes(TUNNEL_GUE) ? tunnel_open_gue(&cursor, pkt) : TUNNEL_OFF;
+	return env_takes(TUNNEL_GENEVE) ? tunnel_open_geneve(ctx, &cursor, pkt, told) : TUNNEL_OFF;
 }

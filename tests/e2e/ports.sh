@@ -3,7 +3,7 @@
 # timeout: 150
 #
 # Servers that listen at another port than the VIP's, by the modes that can change it: geneve, whose
-# option the agent learns the ports from, and ipopt, which must be allowed and whose ports must be
+# option the agent learns the ports from, and ipopt, whose ports must be
 # in the agent's file. HTTP over IPv4 and IPv6; files of many segments, so that answers leave as the
 # kernel's large frames; and gue, by which no port changes.
 #
@@ -28,6 +28,7 @@ backend_config() {
 		uwsgi_temp_path $DIR/$1.tmp; scgi_temp_path $DIR/$1.tmp;
 		server {
 		listen ${NGINX4:-$PORT4}; listen [::]:${NGINX6:-$PORT6}; root $DIR/www;
+		location = /slow { limit_rate 1k; }
 		location = / { default_type text/plain; return 200 "\$server_port\n"; } }
 		}
 	END
@@ -103,6 +104,7 @@ serves() {
 netns_begin
 mkdir "$DIR/www"
 head -c 2000000 /dev/urandom >"$DIR/www/file"
+head -c 5000 /dev/urandom >"$DIR/www/slow"
 topology 1 1
 router_start
 backend_start b1
@@ -111,22 +113,46 @@ PORTS=yes
 # --- geneve ---
 agent_with ''
 node_with geneve
+must_not "geneve is not taken in unless the file lists it" get http://$VIP4/ 1
+must_not "over IPv6 neither" get "http://[$VIP6]/" 1
+must "which is counted" test "$(agent_number .verdicts.mode_off)" -gt 1
+must "status tells it in words" words "forward: ipip,gre,gue; .* packets CAME BY ANOTHER"
+must "and the log, with the key" wait_for 5 grep -q 'mode that is not taken in.*key=forward' \
+	"$DIR/b1-agent.log"
+agent_with "  forward: [geneve]
+"
+must "the agent starts anew" answers http://$VIP4/ $PORT4
 serves geneve
 must "the wire has Geneve" passes 'udp dst port 6081 and ip'
 must "over IPv6 too" passes 'udp dst port 6081 and ip6'
 must "status tells it in words" words "answers from a VIP's port: "
 
+# --- an agent that is started anew under a download, whose client has nothing to say meanwhile ---
+slow_begins() {
+	rm -f "$DIR/slow"
+	spawn curl client curl -sfN -m 20 -o "$DIR/slow" "$1/slow"
+	wait_for 5 test -s "$DIR/slow"
+}
+slow_ends() { finished curl && cmp "$DIR/slow" "$DIR/www/slow"; }
+for url in http://$VIP4 "http://[$VIP6]"; do
+	must "a slow download begins" slow_begins "$url"
+	end b1-agent KILL
+	agent_start b1
+	must "an agent that took over knows the ports: it comes whole" slow_ends
+done
+must "it took over" grep -q 'adopted=yes' "$DIR/b1-agent.log"
+
 # --- ipopt ---
 node_with ipopt
 must_not "ipopt is not taken in unless the file says so" get http://$VIP4/ 1
 must_not "over IPv6 neither" get "http://[$VIP6]/" 1
-must "which is counted" test "$(agent_number .verdicts.option_off)" -gt 1
-agent_with "  ipopt: true
+must "which is counted" test "$(agent_number .verdicts.mode_off)" -gt 1
+agent_with "  forward: [ipopt]
 "
 must_not "nor to a port that the file does not name" get http://$VIP4/ 1
 must_not "over IPv6 neither" get "http://[$VIP6]/" 1
 must "which is counted" test "$(agent_number .verdicts.bad_port)" -gt 1
-agent_with "  ipopt: true
+agent_with "  forward: [geneve, ipopt]
   ports:
   - {vip: $VIP4, listen: tcp/80, to: $PORT4}
   - {vip: \"$VIP6\", listen: tcp/80, to: $PORT6}
@@ -139,7 +165,8 @@ must "status names the ports" words "port: $VIP4 tcp/80 is served at $PORT4"
 # --- both: what the file says, the balancers' option must not contradict ---
 node_with geneve
 serves "geneve, by the file"
-agent_with "  ports:
+agent_with "  forward: [geneve]
+  ports:
   - {vip: $VIP4, listen: tcp/81, to: $PORT4}
 "
 must_not "a port that the file gives to another is refused" get http://$VIP4/ 1

@@ -13,15 +13,11 @@
 #include "../lib/agents.h"
 #include "decap/abi_agent.h"
 
-static int env_ipopt(void)
-{
-	return 1;
-}
-
-#define env_vip        agents_vip
-#define env_balancer   agents_balancer
-#define env_port       agents_port
-#define env_learn_port agents_learn_port
+#define env_takes(mode) 1
+#define env_vip         agents_vip
+#define env_balancer    agents_balancer
+#define env_port        agents_port
+#define env_learn_port  agents_learn_port
 
 struct pkt;
 static unsigned counted;

@@ -316,6 +316,7 @@ agent_config() {
 		  xdp: native
 		  balancers: [192.0.2.11, 192.0.2.12, "2001:db8:2::/64"]
 		  vips: [$IN44, $IN46, "$IN66", "$IN64"]
+		  forward: [ipip, gre, gue, geneve]
 	END
 }
 

@@ -16,6 +16,7 @@
 /* --- the native world --- */
 
 static uint64_t native_counts[AGENT_VERDICT_COUNT];
+static struct abi_count kernel_counts[AGENT_VERDICT_COUNT]; /* agents_kernel's, as last seen */
 
 struct pkt;
 static void env_count(const struct pkt *pkt, uint32_t verdict)
@@ -24,15 +25,11 @@ static void env_count(const struct pkt *pkt, uint32_t verdict)
 	native_counts[verdict]++;
 }
 
-static int env_ipopt(void)
-{
-	return 1;
-}
-
-#define env_vip        agents_vip
-#define env_balancer   agents_balancer
-#define env_port       agents_port
-#define env_learn_port agents_learn_port
+#define env_takes(mode) (agents_takes >> (mode)&1)
+#define env_vip         agents_vip
+#define env_balancer    agents_balancer
+#define env_port        agents_port
+#define env_learn_port  agents_learn_port
 #include "decap/decap.h"
 
 static const uint32_t actions[] = {
@@ -71,7 +68,7 @@ static void run_native(const uint8_t *frame, size_t length, struct outcome *ret)
 /* The kernel tells its verdict by the counter that went up, and one must. */
 static void run_kernel(const uint8_t *frame, size_t length, struct outcome *ret)
 {
-	static struct abi_count before[AGENT_VERDICT_COUNT];
+	struct abi_count *before = kernel_counts;
 	uint32_t action = AGENTS_ACTION_NONE;
 	int counted = 0;
 

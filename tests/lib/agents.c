@@ -35,6 +35,7 @@ static struct known_port known[AGENT_PORTS];
 static size_t known_count;
 
 struct agent_dp *agents_kernel;
+enum agent_takes agents_takes = AGENT_TAKES_ALL;
 
 static struct addr address(const struct pkt_addr *addr)
 {
@@ -134,7 +135,7 @@ int agents_fill(void)
 	return 0;
 }
 
-struct agent_dp *agents_new(bool ipopt)
+struct agent_dp *agents_new(enum agent_takes takes)
 {
 	const struct agent_dp_options options = {
 		.vips = vip_list,
@@ -142,7 +143,7 @@ struct agent_dp *agents_new(bool ipopt)
 		.balancers = balancer_list,
 		.balancer_count = TUNNEL_BALANCERS,
 		.limits = agents_limits(),
-		.ipopt = ipopt,
+		.takes = takes,
 		.ports = port_list,
 		.port_count = PORTS,
 	};
@@ -162,7 +163,7 @@ int agents_open(void **state)
 		return -1;
 	if (geteuid() != 0)
 		return 0;
-	agents_kernel = agents_new(true);
+	agents_kernel = agents_new(AGENT_TAKES_ALL);
 	return agents_kernel ? 0 : -1;
 }
 

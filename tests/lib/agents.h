@@ -18,6 +18,7 @@ enum {
 };
 
 extern struct agent_dp *agents_kernel; /* NULL: not root */
+extern enum agent_takes agents_takes;  /* by native runs */
 
 /* Reads the addresses: before the functions below are asked; agents_open does it too. */
 int agents_fill(void);
@@ -28,8 +29,8 @@ int agents_balancer(const struct pkt_addr *addr);
 struct agent_other_port *agents_port(const struct agent_port *key);
 int agents_learn_port(const struct agent_port *key, __be16 port);
 size_t agents_ports_known(void);
-/* The programs in the kernel once more, with or without `ipopt`; NULL, and it is said why. */
-struct agent_dp *agents_new(bool ipopt);
+/* The programs in the kernel once more, for these modes; NULL, and it is said why. */
+struct agent_dp *agents_new(enum agent_takes takes);
 
 /* cmocka's group set-up and tear-down. */
 int agents_open(void **state);

@@ -226,6 +226,20 @@ static void test_limits(void **state)
 		{1500, 20, 1440, 1420}, {1500, 40, 1420, 1400}, {9000, 40, 8920, 8900},
 		{1280, 40, 1200, 1180}, {68, 40, 88, 88},       {1u << 31, 20, 65535, 65535},
 	};
+	/* What balancers of IPv4, and of both families, add around IPv4 and IPv6. */
+	static const struct {
+		enum agent_takes takes;
+		uint32_t by4[2], by6[2];
+	} modes[] = {
+		{AGENT_TAKES_IPIP, {20, 20}, {40, 40}},
+		{AGENT_TAKES_GRE, {24, 24}, {44, 44}},
+		{AGENT_TAKES_IPIP | AGENT_TAKES_GRE, {24, 24}, {44, 44}},
+		{AGENT_TAKES_GUE, {40, 40}, {72, 72}}, /* of its variant 0 */
+		{AGENT_TAKES_GENEVE, {48, 60}, {68, 80}},
+		{AGENT_TAKES_IPOPT, {8, 24}, {8, 24}},
+		{AGENT_TAKES_IPIP | AGENT_TAKES_IPOPT, {20, 24}, {40, 40}},
+		{AGENT_TAKES_ALL, {48, 60}, {72, 80}},
+	};
 	struct prefix list[2];
 
 	(void)state;
@@ -238,10 +252,14 @@ static void test_limits(void **state)
 	}
 	assert_int_equal(prefix_parse("192.0.2.0/24", &list[0]), 0);
 	assert_int_equal(prefix_parse("2001:db8::/32", &list[1]), 0);
-	assert_int_equal(agent_dp_overhead(list, 1, true), 48);
-	assert_int_equal(agent_dp_overhead(list, 1, false), 60);
-	assert_int_equal(agent_dp_overhead(list, 2, true), 72);
-	assert_int_equal(agent_dp_overhead(list, 2, false), 80);
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		assert_int_equal(agent_dp_overhead(modes[i].takes, list, 1, true), modes[i].by4[0]);
+		assert_int_equal(agent_dp_overhead(modes[i].takes, list, 1, false),
+				 modes[i].by4[1]);
+		assert_int_equal(agent_dp_overhead(modes[i].takes, list, 2, true), modes[i].by6[0]);
+		assert_int_equal(agent_dp_overhead(modes[i].takes, list, 2, false),
+				 modes[i].by6[1]);
+	}
 }
 
 int main(void)

@@ -116,6 +116,74 @@ static void test_damage(void **state)
 	}
 }
 
+/* --- modes that are off --- */
+
+static uint32_t takes_of(enum frame_mode mode)
+{
+	return 1U << (mode == FRAME_GUE0 ? FRAME_GUE : mode);
+}
+
+/* What comes of a row where only `takes` is listed; without the list it is the row's verdict. */
+static enum agent_verdict want_of(const struct tunnel_row *row, uint32_t takes)
+{
+	enum agent_verdict verdict = row->verdict;
+
+	if (takes & takes_of(row->mode))
+		return verdict;
+	if (verdict == AGENT_BAD_SOURCE)
+		return AGENT_NOT_TUNNEL;
+	return verdict == AGENT_DECAPSULATED || verdict == AGENT_NOT_ECT ? AGENT_MODE_OFF : verdict;
+}
+
+static void run_with(uint32_t takes)
+{
+	static struct outcome outcome;
+	static struct frame inner, arrived;
+	size_t off = 0;
+
+	for (size_t i = 0; i < tunnel_row_count; i++) {
+		const struct tunnel_row *row = &tunnel_rows[i];
+		enum agent_verdict want = want_of(row, takes);
+
+		/* What is not read may be broken anyhow; and a lie may make it another mode's. */
+		if (row->verdict == AGENT_NOT_TUNNEL ||
+		    (want == row->verdict && !(takes & takes_of(row->mode))))
+			continue;
+		tunnel_build(row, &inner, &arrived);
+		run_both(row->name, arrived.bytes, arrived.length, &outcome);
+		if (outcome.verdict != (int)want)
+			fail_msg("%s, of modes 0x%x: %s, should be %s", row->name, takes,
+				 names[outcome.verdict], names[want]);
+		off += want == AGENT_MODE_OFF;
+	}
+	assert_true(off > 0);
+}
+
+/* Each mode alone: the others are the host's, untouched, also in the program as it is loaded. */
+static void test_modes_off(void **state)
+{
+	struct agent_dp *all = agents_kernel;
+
+	(void)state;
+	for (uint32_t takes = 1; takes <= AGENT_TAKES_IPOPT; takes <<= 1) {
+		if (!(takes & AGENT_TAKES_ALL))
+			continue;
+		agents_takes = (enum agent_takes)takes;
+		if (all) {
+			agents_kernel = agents_new(agents_takes);
+			assert_non_null(agents_kernel);
+			memset(kernel_counts, 0, sizeof(kernel_counts));
+		}
+		run_with(takes);
+		if (all)
+			agent_dp_close(agents_kernel);
+	}
+	agents_takes = AGENT_TAKES_ALL;
+	agents_kernel = all;
+	for (int i = 0; all && i < AGENT_VERDICT_COUNT; i++)
+		kernel_counts[i] = agent_dp_verdict_count(all, (enum agent_verdict)i);
+}
+
 /* --- silence about VIPs --- */
 
 static void test_arp(void **state)
@@ -224,6 +292,7 @@ int main(void)
 		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_every_length),
 		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_modes_off),
 		cmocka_unit_test(test_arp),
 		cmocka_unit_test(test_neighbour_solicitation),
 		cmocka_unit_test(test_mapped_addresses),

@@ -233,7 +233,7 @@ static void test_ipopt_off(void **state)
 	(void)state;
 	if (!agents_kernel)
 		skip();
-	off = agents_new(false);
+	off = agents_new(AGENT_TAKES_ALL & ~AGENT_TAKES_IPOPT);
 	assert_non_null(off);
 	for (size_t i = 0; i < told_row_count; i++) {
 		enum agent_verdict want = told_rows[i].verdict;
@@ -243,7 +243,7 @@ static void test_ipopt_off(void **state)
 		if (told_rows[i].told.mode != TOLD_IPOPT || told_rows[i].lies[0].in)
 			continue;
 		if (want != AGENT_NOT_VIP)
-			want = AGENT_OPTION_OFF;
+			want = AGENT_MODE_OFF;
 		build_row(&told_rows[i], &inner, &arrived);
 		frame = arrived;
 		before = agent_dp_verdict_count(off, want);

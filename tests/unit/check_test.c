@@ -242,13 +242,15 @@ static void test_agent(void **state)
 {
 	(void)state;
 	assert_int_equal(CHECK(AGENT, "-"), EXIT_OK);
-	assert_says(out, "agent b7: eth0; xdp auto, 1 VIP, tunnels from 10.0.0.1/32\n- is right\n");
+	assert_says(out, "agent b7: eth0; xdp auto, 1 VIP, tunnels from 10.0.0.1/32; "
+			 "forward: ipip, gre, gue\n- is right\n");
 	assert_int_equal(CHECK("agent: {interfaces: [eth0], balancers: [10.0.0.1], vips: "
-			       "[192.0.2.0/24], name: b7,\n ipopt: true, ports: [{vip: 192.0.2.9, "
+			       "[192.0.2.0/24], name: b7,\n forward: [geneve, ipopt], ports: "
+			       "[{vip: 192.0.2.9, "
 			       "listen: tcp/443, to: 8443}]}\n",
 			       "-"),
 			 EXIT_OK);
-	assert_says(out, "10.0.0.1/32, and packets with ipopt's option; ports: 192.0.2.9 tcp/443 "
+	assert_says(out, "10.0.0.1/32; forward: geneve, ipopt; ports: 192.0.2.9 tcp/443 "
 			 "to 8443\n");
 	assert_int_equal(CHECK(GOOD, "--agent", "-"), EXIT_NO);
 	assert_says(err, "-:1:1: agent is missing");

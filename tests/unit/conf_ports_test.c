@@ -186,34 +186,45 @@ static void test_ipopt_families(void **state)
 static void test_agent_ports(void **state)
 {
 	static const struct wrong_case cases[] = {
-		{AGENT("ports: [{}]"),
+		{AGENT("ports: [{}], forward: [geneve]"),
 		 {{2, 10, "vip is missing in an element of ports"},
 		  {2, 10, "listen is missing in an element of ports"},
 		  {2, 10, "to is missing in an element of ports, expected a whole number from 1"}}},
-		{AGENT("ports: [{vip: 192.0.2.2, listen: tcp/1-2, to: 0}]"),
+		{AGENT("ports: [{vip: 192.0.2.2, listen: tcp/1-2, to: 0}], forward: [geneve]"),
 		 {{2, 16, "vip 192.0.2.2 is none of the agent's, expected one of vips"},
 		  {2, 35, "listen \"tcp/1-2\" is more than one port, expected tcp/PORT"},
 		  {2, 48, "\"0\" is too small"}}},
-		{AGENT("ports: [{vip: 192.0.2.1, listen: any, to: 9}]"),
+		{AGENT("ports: [{vip: 192.0.2.1, listen: any, to: 9}], forward: [geneve]"),
 		 {{2, 35, "\"any\" is more than one port"}}},
-		{AGENT("ports: [{vip: 192.0.2.1, listen: tcp/443, to: 443}]"),
+		{AGENT("ports: [{vip: 192.0.2.1, listen: tcp/443, to: 443}], forward: [geneve]"),
 		 {{2, 48,
 		   "port 443 is that of listen, expected another, or this element left out"}}},
 		{AGENT("ports: [{vip: 192.0.2.1, listen: tcp/443, to: 8443},\n"
 		       "  {vip: 192.0.2.1, listen: tcp/443, to: 8444},\n"
-		       "  {vip: 192.0.2.1, listen: tcp/444, to: 8443}]"),
+		       "  {vip: 192.0.2.1, listen: tcp/444, to: 8443}], forward: [geneve]"),
 		 {{3, 28, "listen 192.0.2.1 tcp/443 is there already in line 2"},
 		  {4, 41, "port to which 192.0.2.1 tcp/8443 is there already in line 2"}}},
-		{AGENT("ipopt: 1"), {{2, 9, "\"1\" is neither true nor false"}}},
+		{AGENT("ipopt: true"), {{2, 2, "unknown key \"ipopt\""}}},
+		{AGENT("forward: ipip"), {{2, 11, "forward is a single value, expected a list of 1 to 5, each one of ipip"}}},
+		{AGENT("forward: []"), {{2, 11, "forward has 0 elements, expected"}}},
+		{AGENT("forward: [ipip, 1, l2dsr]"),
+		 {{2, 18, "\"1\" is not known, expected one of ipip, gre, gue, geneve, ipopt"},
+		  {2, 21, "\"l2dsr\" is not known"}}},
+		{AGENT("forward: [gre, ipip, gre]"),
+		 {{2, 23, "mode gre is there already in line 2, expected it once"}}},
+		{AGENT("forward: [gre],\n ports: [{vip: 192.0.2.1, listen: tcp/443, to: 8443}]"),
+		 {{3, 10, "ports are changed by geneve and ipopt alone, expected one of them in"}}},
 		{AGENT("vips: []"), {{2, 2, "vips is given twice, first in line 1"}}},
 	};
-	struct conf_agent *agent = conf_expect_agent_right(
-		AGENT("ipopt: true, ports: [{vip: 192.0.2.1, listen: tcp/443, to: 8443},\n"
-		      "  {vip: 192.0.2.1, listen: udp/443, to: 8443},\n"
-		      "  {vip: 198.51.100.7, listen: tcp/443, to: 8443}]"));
+	struct conf_agent *agent = conf_expect_agent_right(AGENT(
+		"forward: [ipip, ipopt], ports: [{vip: 192.0.2.1, listen: tcp/443, to: 8443},\n"
+		"  {vip: 192.0.2.1, listen: udp/443, to: 8443},\n"
+		"  {vip: 198.51.100.7, listen: tcp/443, to: 8443}]"));
 
 	(void)state;
-	assert_true(agent->ipopt);
+	assert_int_equal(agent->forward_count, 2);
+	assert_int_equal(agent->forward[0], CONF_FORWARD_IPIP);
+	assert_int_equal(agent->forward[1], CONF_FORWARD_IPOPT);
 	assert_int_equal(agent->vips[1].length, 24);
 	assert_int_equal(agent->port_count, 3);
 	assert_int_equal(agent->ports[1].listen.proto, IPPROTO_UDP);

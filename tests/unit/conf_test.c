@@ -98,7 +98,7 @@ static const char agent_full[] = "agent:\n"
 				 "  peers: []\n"
 				 "  vips: [198.51.100.10, \"2001:db8:10::10\"]\n"
 				 "  path_mtu: 1500\n"
-				 "  ipopt: true\n"
+				 "  forward: [gue, geneve]\n"
 				 "  ports:\n"
 				 "  - {vip: 198.51.100.10, listen: tcp/443, to: 8443}\n"
 				 "  - {vip: \"2001:db8:10::10\", listen: udp/443, to: 8443}\n";

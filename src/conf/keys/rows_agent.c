@@ -64,13 +64,18 @@ static const struct conf_key keys[] = {
 	 .fallback = "0",
 	 .help = "the largest packet on the way from the balancers; the SYN-ACK's MSS is clamped "
 		 "to what fits with the tunnel's header"},
-	{.path = "agent.ipopt",
-	 .type = CONF_TYPE_BOOL,
+	{.path = "agent.forward",
+	 .type = CONF_TYPE_CHOICE,
 	 .file = CONF_FILE_AGENT,
-	 AT(conf_agent, ipopt),
-	 .choices = "false|true",
-	 .fallback = "false",
-	 .help = "whether packets are taken in that come with the option of forward: ipopt"},
+	 LIST_AT(conf_agent, forward, forward_count),
+	 .choices = "ipip|gre|gue|geneve|ipopt",
+	 .min = 1,
+	 .max = CONF_AGENT_FORWARD_MAX,
+	 .fallback = "[ipip, gre, gue]",
+	 .help = "the modes that are taken in, as the services' forward: each that a service of "
+		 "these VIPs uses, but for l2dsr, which needs no agent; the SYN-ACK's MSS leaves "
+		 "room for the largest of them; ipopt: from any source, for nothing shows who "
+		 "sent it"},
 	{.path = "agent.ports",
 	 .type = CONF_TYPE_MAP,
 	 .file = CONF_FILE_AGENT,

@@ -243,11 +243,49 @@ static void check_agent_ports(struct reader *reader, const struct conf_agent *ag
 	entries_refuse_twins(reader, &ends, "port to which");
 }
 
+static bool takes(const struct conf_agent *agent, enum conf_forward mode)
+{
+	for (size_t i = 0; i < agent->forward_count; i++) {
+		if (agent->forward[i] == mode)
+			return true;
+	}
+	return false;
+}
+
+static void default_forward(struct reader *reader, struct conf_agent *agent)
+{
+	static const enum conf_forward modes[] = {CONF_FORWARD_IPIP, CONF_FORWARD_GRE,
+						  CONF_FORWARD_GUE};
+
+	agent->forward = arena_alloc(reader->arena, sizeof(modes));
+	memcpy(agent->forward, modes, sizeof(modes));
+	agent->forward_count = sizeof(modes) / sizeof(modes[0]);
+}
+
+/* An element that was refused has no node, and stands for no mode. */
+static void check_agent_forward(struct reader *reader, struct conf_agent *agent)
+{
+	struct entries modes = entries_new(reader, agent->forward_count);
+
+	for (size_t i = 0; i < agent->forward_count; i++)
+		entries_add(reader, &modes, conf_forward_name(agent->forward[i]),
+			    &agent->forward[i]);
+	entries_refuse_twins(reader, &modes, "mode");
+	if (agent->forward_count == 0)
+		default_forward(reader, agent);
+	if (agent->port_count && !takes(agent, CONF_FORWARD_GENEVE) &&
+	    !takes(agent, CONF_FORWARD_IPOPT))
+		reader_error(reader, agent->ports[0].place,
+			     "ports are changed by geneve and ipopt alone, expected one of them "
+			     "in forward");
+}
+
 void verify_agent(struct reader *reader, struct conf_agent *agent)
 {
 	check_interfaces(reader, agent->interfaces, agent->interface_count);
 	verify_prefixes_once(reader, agent->vips, agent->vip_count, "VIP");
 	verify_prefixes_once(reader, agent->balancers, agent->balancer_count, "balancer");
+	check_agent_forward(reader, agent);
 	check_agent_ports(reader, agent);
 	check_mtu(reader, &agent->path_mtu, verify_any6(agent->vips, agent->vip_count));
 }

@@ -22,6 +22,9 @@
 #include "weir/agent/app_state.h"
 #include "weir/agent/host.h"
 
+/* Between looks at what is not taken in; and after a word about it. */
+enum { HINT_MS = 1000, HINT_QUIET_MS = 60000 };
+
 /* --- start --- */
 
 /* The smallest MTU, where the file says none: by which interface a SYN-ACK leaves is not known. */
@@ -54,6 +57,33 @@ static struct agent_dp_port *list_ports(const struct conf_agent *conf)
 	return list;
 }
 
+static enum agent_takes takes_of(const struct conf_agent *conf)
+{
+	static const enum agent_takes takes[] = {
+		[CONF_FORWARD_IPIP] = AGENT_TAKES_IPIP,
+		[CONF_FORWARD_GRE] = AGENT_TAKES_GRE,
+		[CONF_FORWARD_GUE] = AGENT_TAKES_GUE,
+		[CONF_FORWARD_GENEVE] = AGENT_TAKES_GENEVE,
+		[CONF_FORWARD_IPOPT] = AGENT_TAKES_IPOPT,
+	};
+	uint32_t all = 0;
+
+	for (size_t i = 0; i < conf->forward_count; i++)
+		all |= takes[conf->forward[i]];
+	return (enum agent_takes)all;
+}
+
+static void find_limits(struct agent_app *app)
+{
+	const struct conf_agent *conf = app->conf;
+	enum agent_takes takes = takes_of(conf);
+
+	app->limits = agent_dp_limits(
+		app->path_mtu,
+		agent_dp_overhead(takes, conf->balancers, conf->balancer_count, true),
+		agent_dp_overhead(takes, conf->balancers, conf->balancer_count, false));
+}
+
 static int open_programs(struct agent_app *app, struct err *err)
 {
 	const struct conf_agent *conf = app->conf;
@@ -63,7 +93,7 @@ static int open_programs(struct agent_app *app, struct err *err)
 		.vip_count = conf->vip_count,
 		.balancers = conf->balancers,
 		.balancer_count = conf->balancer_count,
-		.ipopt = conf->ipopt,
+		.takes = takes_of(conf),
 		.port_count = conf->port_count,
 	};
 	struct agent_dp_port *ports;
@@ -74,14 +104,26 @@ static int open_programs(struct agent_app *app, struct err *err)
 	ports = list_ports(conf);
 	if (!ports)
 		return err_set(err, -ENOMEM, "out of memory");
-	app->limits = agent_dp_limits(
-		app->path_mtu, agent_dp_overhead(conf->balancers, conf->balancer_count, true),
-		agent_dp_overhead(conf->balancers, conf->balancer_count, false));
+	find_limits(app);
 	options.limits = app->limits;
 	options.ports = ports;
 	error = agent_dp_open(&options, &app->dp, err);
 	free(ports);
 	return error;
+}
+
+/* A balancer sends what the file does not list: its service serves nobody here. */
+static void on_hint(uv_timer_t *timer)
+{
+	struct agent_app *app = timer->data;
+	uint64_t now = agent_dp_verdict_count(app->dp, AGENT_MODE_OFF).packets;
+	uint64_t ms = now == app->modes_off ? HINT_MS : HINT_QUIET_MS;
+
+	if (now != app->modes_off)
+		log_warn("packets come in a mode that is not taken in, and are left to the host",
+			 "packets=%llu key=forward", (unsigned long long)(now - app->modes_off));
+	app->modes_off = now;
+	uv_timer_start(timer, on_hint, ms, 0);
 }
 
 /* What was set for the old interface went with it. */
@@ -115,7 +157,7 @@ static int attach_all(struct agent_app *app, struct err *err)
 	log_info("SYN-ACKs are clamped", "path_mtu=%u mss4=%u mss6=%u", app->path_mtu,
 		 app->limits.mss4, app->limits.mss6);
 	links_detach_others(agent_dp_links(app->dp));
-	return 0;
+	return agent_dp_keep_ports(app->dp, conf->vips, conf->vip_count, err);
 }
 
 /* A file that says nothing sensible must not keep a backend from serving. */
@@ -152,6 +194,7 @@ static int start(struct agent_app *app, struct err *err)
 	error = agent_state_write(app->state_path, &app->state, err);
 	if (error)
 		return error;
+	uv_timer_start(&app->hint, on_hint, HINT_MS, 0);
 	daemon_watch(&app->daemon, agent_dp_links(app->dp), reattach, app);
 	return daemon_listen(&app->daemon, agent_app_report, app, err);
 }
@@ -202,6 +245,7 @@ static void undo(struct agent_app *app, bool failed)
 			agent_dp_teardown(app->dp);
 		unlink(app->state_path);
 	}
+	uv_close((uv_handle_t *)&app->hint, NULL);
 	if (app->dp)
 		agent_dp_close(app->dp);
 	agent_state_fini(&app->state);
@@ -233,6 +277,8 @@ int agent_app_run(const struct conf_agent *conf, const char *file, struct err *e
 		daemon_close(&app.daemon);
 		return error;
 	}
+	uv_timer_init(&app.daemon.loop, &app.hint);
+	app.hint.data = &app;
 	read_state(&app);
 	error = start(&app, err);
 	if (!error) {

@@ -17,4 +17,6 @@ struct agent_app {
 	uint32_t path_mtu;
 	struct agent_limits limits;
 	struct agent_dp *dp;
+	uv_timer_t hint;
+	uint64_t modes_off; /* packets, when last looked at */
 };

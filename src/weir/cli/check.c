@@ -182,8 +182,9 @@ static void print_agent(const struct conf_agent *agent, const char *path)
 	}
 	if (agent->balancer_count > NAMES_SHOWN)
 		printf(", and %zu more", agent->balancer_count - NAMES_SHOWN);
-	if (agent->ipopt)
-		printf(", and packets with ipopt's option");
+	printf("; forward:");
+	for (size_t i = 0; i < agent->forward_count; i++)
+		printf("%s %s", i ? "," : "", conf_forward_name(agent->forward[i]));
 	for (size_t i = 0; i < agent->port_count && i < NAMES_SHOWN; i++) {
 		const struct conf_port *port = &agent->ports[i];
 		char text[ADDR_TEXT_MAX], listen[CONF_LISTEN_TEXT_MAX];
@@ -266,10 +267,11 @@ static json_t *conf_json(const struct conf *conf, const struct remarks *remarks)
 
 static json_t *agent_json(const struct conf_agent *agent)
 {
-	return json_pack("{s:b, s:[], s:i, s:{s:s, s:o, s:o, s:b, s:o}, s:[]}", "ok", 1, "errors",
+	return json_pack("{s:b, s:[], s:i, s:{s:s, s:o, s:o, s:o, s:o}, s:[]}", "ok", 1, "errors",
 			 "dropped", 0, "agent", "name", agent->name, "interfaces",
 			 show_strings(agent->interfaces, agent->interface_count), "vips",
-			 show_vips(agent->vips, agent->vip_count), "ipopt", agent->ipopt, "ports",
+			 show_vips(agent->vips, agent->vip_count), "forward",
+			 show_forwards(agent->forward, agent->forward_count), "ports",
 			 show_ports(agent->ports, agent->port_count), "warnings");
 }
 

@@ -115,6 +115,15 @@ void show_settings(json_t *object, const struct conf_service *service)
 	json_object_set_new(object, "deny", json_integer((json_int_t)service->deny_count));
 }
 
+json_t *show_forwards(const enum conf_forward *forwards, size_t count)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(array, json_string(conf_forward_name(forwards[i])));
+	return array;
+}
+
 json_t *show_ports(const struct conf_port *ports, size_t count)
 {
 	json_t *list = json_array();

@@ -33,6 +33,7 @@ json_t *show_listens(const struct conf_service *service);
 /* Adds to an object what the file says of the service beside its VIPs and pool. */
 void show_settings(json_t *object, const struct conf_service *service);
 /* [{"vip": ..., "listen": "tcp/443", "to": 8443}, ...] */
+json_t *show_forwards(const enum conf_forward *forwards, size_t count);
 json_t *show_ports(const struct conf_port *ports, size_t count);
 /* {"packets": ..., "bytes": ...} */
 json_t *show_count(struct abi_count count);

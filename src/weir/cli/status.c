@@ -196,8 +196,18 @@ static void print_ports(const json_t *status)
 	if (number(answers, "packets"))
 		printf("answers from a VIP's port: %" JSON_INTEGER_FORMAT "\n",
 		       number(answers, "packets"));
-	if (is_true(status, "ipopt"))
-		printf("ipopt: taken in, from any source\n");
+}
+
+/* The modes, and that something came by another. */
+static void print_forward(const json_t *status)
+{
+	const json_t *off = json_object_get(json_object_get(status, "verdicts"), "mode_off");
+
+	printf("\nforward: ");
+	print_joined(json_object_get(status, "forward"));
+	if (number(off, "packets"))
+		printf("; %" JSON_INTEGER_FORMAT " packets CAME BY ANOTHER: left to the host",
+		       number(off, "packets"));
 }
 
 static void print_agent(const json_t *status)
@@ -210,6 +220,7 @@ static void print_agent(const json_t *status)
 	print_joined(json_object_get(status, "vips"));
 	printf("\ntunnels from: ");
 	print_joined(json_object_get(status, "balancers"));
+	print_forward(status);
 	printf("\nMSS of SYN-ACKs: %" JSON_INTEGER_FORMAT " (IPv4), %" JSON_INTEGER_FORMAT
 	       " (IPv6) at most\n",
 	       number(mss, "ipv4"), number(mss, "ipv6"));
