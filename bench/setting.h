@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "../tests/lib/frame.h"
+#include "../tests/lib/frame/frame.h"
 #include "engine/tables.h"
 #include "tunnel/mode.h"
 

@@ -127,11 +127,21 @@ char *conf_agent_format(const struct conf_agent *agent)
 
 /* --- the manual --- */
 
-/* The first letter a capital, a full stop at the end; in mdoc nothing that roff would take for a
- * request or an escape. */
+/* Does the text begin with a value, as it is to be written? "always: ...", "auto, or ..." */
+static bool begins_with_value(const char *text)
+{
+	size_t word = strcspn(text, " ");
+
+	return word && (strchr(":,", text[word - 1]) || memchr(text, '/', word));
+}
+
+/* The first letter a capital, unless it is a value's, a full stop at the end; in mdoc nothing that
+ * roff would take for a request or an escape. */
 static void put_sentence(FILE *out, const char *text)
 {
-	fprintf(out, "%c%s.\n", toupper((unsigned char)*text), text + 1);
+	int first = (unsigned char)*text;
+
+	fprintf(out, "%c%s.\n", begins_with_value(text) ? first : toupper(first), text + 1);
 }
 
 static void put_works(FILE *out, const struct conf_key *key)

@@ -3,7 +3,7 @@
 # timeout: 30
 #
 # What the documents say is true: the README's files are right, every command is in the manual and
-# has --help, the manual pages are well formed.
+# has --help, every verdict is described once, the manual pages are well formed.
 
 set -u
 # shellcheck source=tests/lib/netns.sh
@@ -19,6 +19,32 @@ example() {
 
 well_formed() { ! mandoc -Tlint -W warning "$1" 2>&1 | sed 's/^/# /' | grep .; }
 
+# labels LIST HEADER: the names of that X-list, as users see them.
+labels() {
+	awk -v list="#define $1(X)" '
+	index($0, list) == 1 { inside = 1; next }
+	inside && match($0, /X\([A-Z_]+/) { print tolower(substr($0, RSTART + 2, RLENGTH - 2)) }
+	inside && !/\\$/ { exit }' "$ROOT/src/$2"
+}
+
+# item NAME PAGE PATTERN: the words of the manual's item of that name, of the lines that match.
+item() {
+	awk -v name="$1" -v pattern="$3" '
+	/^\.It / { inside = index($0, ".It Va " name) == 1; next }
+	/^\.El/ { inside = 0 }
+	inside && $0 ~ pattern' "$ROOT/docs/$2" | tr -s ' ,.()' '\n'
+}
+
+# same_words LEFT RIGHT: each word of LEFT is in RIGHT, and once; at least ten of them are.
+same_words() {
+	local word count=0 status=0
+	for word in $1; do
+		count=$((count + 1))
+		[ "$(grep -cx "$word" <<<"$2")" = 1 ] || { echo "# $word"; status=1; }
+	done
+	[ $count -ge 10 ] && return $status
+}
+
 netns_begin
 example 1 >"$DIR/services.yaml"
 example 2 >"$DIR/agent.yaml"
@@ -32,4 +58,10 @@ for command in $("$WEIR" --help | awk '/^  / { print $1 }'); do
 	must "weir $command has --help" "$WEIR" "$command" --help
 	must "weir $command is in the manual" grep -q "^\.Ss weir $command" "$ROOT/docs/weir.8"
 done
+must "weir.8 has each verdict once" same_words "$(labels VERDICTS dp/verdict.h)" \
+	"$(item verdicts weir.8 "^.Va ")"
+must "weir.8 has what trace says of the reason" same_words "$(labels WHYS dp/verdict.h)" \
+	"$(item why weir.8 "")"
+must "weir-agent.8 has each verdict once" same_words "$(labels AGENT_VERDICTS decap/abi_agent.h)" \
+	"$(item verdicts weir-agent.8 "^.Va ")"
 must_not "an unknown command is refused" "$WEIR" nonsense

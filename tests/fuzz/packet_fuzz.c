@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The packet path on any bytes: an input is a frame, run twice in the world of tests/lib/world.h,
- * which has IPv4 and IPv6 VIPs, every kind of tunnel, tracked and untracked services. What
- * expect.h says must hold; the second run, which may find the flow that the first one recorded,
- * must end alike. The frame ends where its memory ends, so a read past it is seen.
+ * The packet path on any bytes: an input is a frame, run twice in the world of
+ * tests/lib/world/world.h, which has IPv4 and IPv6 VIPs, every kind of tunnel, tracked and
+ * untracked services. What expect.h says must hold; the second run, which may find the flow that
+ * the first one recorded, must end alike. The frame ends where its memory ends, so a read past
+ * it is seen.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/expect.h"
-#include "../lib/frame.h"
-#include "../lib/world.h"
+#include "../lib/expect/expect.h"
+#include "../lib/frame/frame.h"
+#include "../lib/world/world.h"
 #include "dp/verdict.h"
 #include "engine/native.h"
 

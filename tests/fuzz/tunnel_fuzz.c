@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/agents.h"
+#include "../lib/agent/agents.h"
 #include "decap/abi_agent.h"
 
 #define env_takes(mode) 1

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/world.h"
+#include "../lib/world/world.h"
 #include "dp/verdict.h"
 #include "engine/native.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "pairs.h"
+#include "tests/lib/pairs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

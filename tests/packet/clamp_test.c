@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../lib/agents.h"
-#include "../lib/tunnels.h"
+#include "../lib/agent/agents.h"
+#include "../lib/agent/tunnels.h"
 #include "engine/agent_dp.h"
 
 enum { FRAMES_DAMAGED = 20000 };

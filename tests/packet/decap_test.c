@@ -15,8 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../lib/agent_run.h"
-#include "../lib/tunnels.h"
+#include "../lib/agent/agent_run.h"
+#include "../lib/agent/tunnels.h"
 #include "engine/agent_dp.h"
 
 #define MAPPED_VIP4 "\0\0\0\0\0\0\0\0\0\0\xff\xff\xc6\x33\x64\x0a"

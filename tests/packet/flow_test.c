@@ -15,9 +15,9 @@
 
 #include "choose/flow.h"
 
-#include "../lib/engines.h"
-#include "../lib/packets.h"
-#include "../lib/world.h"
+#include "../lib/rows/packets.h"
+#include "../lib/run/engines.h"
+#include "../lib/world/world.h"
 
 static uint32_t run_many(uint16_t sport, uint8_t flags, enum why expected)
 {

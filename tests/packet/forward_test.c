@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The balancer's packet path, over the table of tests/lib/packets.c: natively (with sanitizers
+ * The balancer's packet path, over the table of tests/lib/rows/packets.c: natively (with sanitizers
  * in build-san) and in the kernel by BPF_PROG_TEST_RUN. Both must give what the row says, and the
- * bytes that the builder of tests/lib/frame.c makes by its own hand. Then frames that nobody
+ * bytes that the builder of tests/lib/frame/frame.c makes by its own hand. Then frames that nobody
  * wrote: every truncation, every single-bit flip of the headers, random damage. There both
  * engines must agree, and what expect.h says must hold.
  *
@@ -19,10 +19,10 @@
 
 #include <string.h>
 
-#include "../lib/engines.h"
-#include "../lib/frame.h"
-#include "../lib/packets.h"
-#include "../lib/world.h"
+#include "../lib/frame/frame.h"
+#include "../lib/rows/packets.h"
+#include "../lib/run/engines.h"
+#include "../lib/world/world.h"
 
 static void check_row(const struct packet_row *row, const struct abi_trace *trace, enum why why)
 {

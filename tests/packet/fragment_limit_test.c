@@ -17,10 +17,10 @@
 #include "choose/flow.h"
 #include "dp/verdict.h"
 
-#include "../lib/engines.h"
-#include "../lib/packets.h"
-#include "../lib/pieces.h"
-#include "../lib/world.h"
+#include "../lib/rows/packets.h"
+#include "../lib/run/engines.h"
+#include "../lib/run/pieces.h"
+#include "../lib/world/world.h"
 
 enum { FRAGMENT_TICKS = 28, PLACES = ABI_BUCKET_FLOWS };
 

@@ -18,10 +18,10 @@
 
 #include "dp/verdict.h"
 
-#include "../lib/engines.h"
-#include "../lib/packets.h"
-#include "../lib/pieces.h"
-#include "../lib/world.h"
+#include "../lib/rows/packets.h"
+#include "../lib/run/engines.h"
+#include "../lib/run/pieces.h"
+#include "../lib/world/world.h"
 
 enum { FLOWS = 12 };
 

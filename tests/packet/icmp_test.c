@@ -17,10 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/engines.h"
-#include "../lib/frame.h"
-#include "../lib/packets.h"
-#include "../lib/world.h"
+#include "../lib/frame/frame.h"
+#include "../lib/rows/packets.h"
+#include "../lib/run/engines.h"
+#include "../lib/world/world.h"
 
 enum { FLOWS = 400, FIRST_PORT = 20000 };
 

@@ -18,10 +18,10 @@
 
 #include "dp/verdict.h"
 
-#include "../lib/dump.h"
-#include "../lib/engines.h"
-#include "../lib/frame.h"
-#include "../lib/world.h"
+#include "../lib/frame/frame.h"
+#include "../lib/run/dump.h"
+#include "../lib/run/engines.h"
+#include "../lib/world/world.h"
 
 enum {
 	GOES = ABI_BACKEND_UP | ABI_BACKEND_KEEP | ABI_BACKEND_NEIGH,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Slots by policy and backends by the ids that packets name, in both engines, against the twins of
- * tests/lib/expect_policy.h. WORLD_MANY gets a policy for a test: it has 251 slots and four
+ * tests/lib/expect/policy.h. WORLD_MANY gets a policy for a test: it has 251 slots and four
  * backends. Cases 4 and 32 of the behaviours that must hold, for each policy: an error that
  * arrives at another balancer than its flow, and every type of error.
  */
@@ -18,11 +18,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../lib/engines.h"
-#include "../lib/expect_policy.h"
-#include "../lib/frame.h"
-#include "../lib/world.h"
-#include "../lib/world_policy.h"
+#include "../lib/expect/policy.h"
+#include "../lib/frame/frame.h"
+#include "../lib/run/engines.h"
+#include "../lib/world/policy.h"
+#include "../lib/world/world.h"
 #include "dp/verdict.h"
 
 enum { VARIANTS = 60, PREFIX4 = 20, PREFIX6 = 52, PORT = 443, POLICIES = ABI_POLICY_QUIC_CID + 1 };

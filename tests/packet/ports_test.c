@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/agent_run.h"
-#include "../lib/told.h"
-#include "../lib/tunnels.h"
+#include "../lib/agent/agent_run.h"
+#include "../lib/agent/told.h"
+#include "../lib/agent/tunnels.h"
 #include "decap/leaving.h"
 #include "engine/agent_dp.h"
 

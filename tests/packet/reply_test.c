@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What the node itself answers, beyond the rows of tests/lib/packets.c: the limit, paths of every
- * size, and what a peer would see in the answer, read here field by field. In both engines.
+ * What the node itself answers, beyond the rows of tests/lib/rows/packets.c: the limit, paths of
+ * every size, and what a peer would see in the answer, read here field by field. In both engines.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,9 +14,9 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "../lib/engines.h"
-#include "../lib/frame.h"
-#include "../lib/world.h"
+#include "../lib/frame/frame.h"
+#include "../lib/run/engines.h"
+#include "../lib/world/world.h"
 #include "dp/verdict.h"
 
 enum { DONT = 0x4000, TCP4 = 40, TCP6 = 60, OUTER4 = 20 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Backends that packets name themselves, in both engines, against the twins of
- * tests/lib/expect_policy.h: QUIC connection ids of each layout, cut at every byte, on other tuples
+ * tests/lib/expect/policy.h: QUIC connection ids of each layout, cut at every byte, on other tuples
  * than before, naming nobody; TCP's option at each place and among options that lie.
  */
 #include <setjmp.h>
@@ -17,11 +17,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../lib/engines.h"
-#include "../lib/expect_policy.h"
-#include "../lib/frame.h"
-#include "../lib/world.h"
-#include "../lib/world_policy.h"
+#include "../lib/expect/policy.h"
+#include "../lib/frame/frame.h"
+#include "../lib/run/engines.h"
+#include "../lib/world/policy.h"
+#include "../lib/world/world.h"
 #include "dp/verdict.h"
 #include "engine/servers.h"
 

@@ -17,11 +17,11 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "../lib/engines.h"
-#include "../lib/expect.h"
-#include "../lib/frame.h"
-#include "../lib/packets.h"
-#include "../lib/world.h"
+#include "../lib/expect/expect.h"
+#include "../lib/frame/frame.h"
+#include "../lib/rows/packets.h"
+#include "../lib/run/engines.h"
+#include "../lib/world/world.h"
 #include "dp/verdict.h"
 #include "engine/slow_ring.h"
 #include "slow/cut.h"

@@ -14,8 +14,8 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "../lib/engines.h"
-#include "../lib/packets.h"
+#include "../lib/rows/packets.h"
+#include "../lib/run/engines.h"
 
 enum { IP4 = 20, IP6 = 40, PSEUDO = 40, GRE = 4, UDP = 8, GENEVE = 8, LEVELS = 3 };
 enum { GUE_PORT = 6080, GENEVE_PORT = 6081 };

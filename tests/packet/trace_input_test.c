@@ -15,9 +15,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../lib/frame.h"
-#include "../lib/trace_run.h"
-#include "../lib/world.h"
+#include "../lib/frame/frame.h"
+#include "../lib/run/trace_run.h"
+#include "../lib/world/world.h"
 
 enum { NOBODY = 65534 };
 

@@ -14,8 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../lib/frame.h"
-#include "../lib/trace_run.h"
+#include "../lib/frame/frame.h"
+#include "../lib/run/trace_run.h"
 
 static const char services[] =
 	"node: {name: n, interfaces: [lo], path_mtu: 1500}\n"

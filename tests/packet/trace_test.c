@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The program `weir trace` as a user runs it: the packet table of tests/lib/packets.c as a
+ * The program `weir trace` as a user runs it: the packet table of tests/lib/rows/packets.c as a
  * capture through both engines, which must print the same lines, and those that the rows expect;
  * then clocks, sizes, and what the options do.
  */
@@ -19,13 +19,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../lib/expect.h"
-#include "../lib/frame.h"
-#include "../lib/packets.h"
-#include "../lib/place.h"
-#include "../lib/shim.h"
-#include "../lib/trace_run.h"
-#include "../lib/world.h"
+#include "../lib/expect/expect.h"
+#include "../lib/frame/frame.h"
+#include "../lib/frame/place.h"
+#include "../lib/frame/shim.h"
+#include "../lib/rows/packets.h"
+#include "../lib/run/trace_run.h"
+#include "../lib/world/world.h"
 #include "base/addr.h"
 
 enum { FRAME_LIMIT = 3520 }; /* what trace takes */

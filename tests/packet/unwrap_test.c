@@ -12,9 +12,9 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "../lib/engines.h"
-#include "../lib/packets.h"
-#include "../lib/told.h"
+#include "../lib/agent/told.h"
+#include "../lib/rows/packets.h"
+#include "../lib/run/engines.h"
 #include "base/addr.h"
 
 #define TIER4     "100.64.7.9"

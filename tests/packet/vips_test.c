@@ -19,13 +19,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/engines.h"
-#include "../lib/frame.h"
-#include "../lib/world.h"
+#include "../lib/frame/frame.h"
+#include "../lib/run/engines.h"
+#include "../lib/world/world.h"
 #include "base/time.h"
 #include "dp/verdict.h"
-#include "weir/node/access.h"
-#include "weir/node/assemble.h"
+#include "weir/balancer/assemble.h"
+#include "weir/tables/access.h"
 
 /* --- rate limits --- */
 

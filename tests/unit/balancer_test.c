@@ -13,10 +13,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../lib/frame.h"
+#include "../lib/frame/frame.h"
 #include "engine/native.h"
 #include "tunnel/mode.h"
-#include "weir/node/balancer.h"
+#include "weir/balancer/balancer.h"
 
 enum { UP = ABI_BACKEND_UP, KEEP = ABI_BACKEND_KEEP };
 

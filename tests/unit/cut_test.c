@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../lib/frame.h"
+#include "../lib/frame/frame.h"
 #include "slow/cut.h"
 
 enum { PACKET_MAX = 65535, PIECES_MAX = 9000, DF = 0x4000, MF = 0x2000 };

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "engine/native.h"
-#include "weir/node/tiers.h"
+#include "weir/tables/tiers.h"
 
 static struct native *native;
 

@@ -17,12 +17,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/frame.h"
+#include "../lib/frame/frame.h"
 #include "dp/verdict.h"
 #include "engine/native.h"
 #include "engine/prefixes.h"
-#include "weir/node/access.h"
-#include "weir/node/balancer.h"
+#include "weir/balancer/balancer.h"
+#include "weir/tables/access.h"
 
 enum { SERVICES = 2, PREFIXES_MAX = CONF_VIPS_MAX, CROWDED_SECRET = 20 };
 

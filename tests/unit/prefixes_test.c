@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../lib/frame.h"
+#include "../lib/frame/frame.h"
 #include "engine/prefixes.h"
 
 enum { TABLE_BITS = 32, TWINS = 400 };

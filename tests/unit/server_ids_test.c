@@ -16,7 +16,7 @@
 
 #include "engine/native.h"
 #include "engine/servers.h"
-#include "weir/node/balancer.h"
+#include "weir/balancer/balancer.h"
 
 static struct native *native;
 static struct dp_tables *tables;

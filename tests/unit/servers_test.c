@@ -17,9 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/frame.h"
-#include "../lib/world.h"
-#include "../lib/world_policy.h"
+#include "../lib/frame/frame.h"
+#include "../lib/world/policy.h"
+#include "../lib/world/world.h"
 #include "dp/verdict.h"
 #include "engine/native.h"
 #include "engine/servers.h"

@@ -13,7 +13,7 @@
 #include <sched.h>
 #include <string.h>
 
-#include "../lib/frame.h"
+#include "../lib/frame/frame.h"
 #include "engine/native.h"
 
 static struct native *native;

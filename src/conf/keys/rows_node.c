@@ -114,9 +114,9 @@ static const struct conf_key keys[] = {
 	 AT(conf, node.reply_limit),
 	 .max = UINT32_MAX,
 	 .fallback = "1k",
-	 .help = "what the node itself answers a core and second at most: too big, and echo "
-		 "requests "
-		 "to VIPs; 0: nothing"},
+	 .help = "what the node itself answers a core and second at most: what is too big, pings "
+		 "to "
+		 "VIPs, and what is rejected as no backend is usable; 0: nothing"},
 	{.path = "node.slow_limit",
 	 .type = CONF_TYPE_COUNT,
 	 AT(conf, node.slow_limit),

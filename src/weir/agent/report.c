@@ -4,7 +4,7 @@
 #include "base/time.h"
 #include "weir/agent/app.h"
 #include "weir/agent/app_state.h"
-#include "weir/cli/show.h"
+#include "weir/show.h"
 
 static const char *const verdict_names[] = {
 #define NAME(name, action, help) #name,

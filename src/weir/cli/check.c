@@ -10,12 +10,12 @@
 #include "conf/keys/schema.h"
 #include "decap/abi_agent.h"
 #include "dp/abi.h"
+#include "weir/balancer/assemble.h"
 #include "weir/cli/schema.h"
-#include "weir/cli/show.h"
 #include "weir/cli/sizes.h"
 #include "weir/command.h"
 #include "weir/daemon.h"
-#include "weir/node/assemble.h"
+#include "weir/show.h"
 
 /* What the configuration allows, the tables hold. */
 _Static_assert(CONF_VIPS_MAX == (int)ABI_VIPS_USED, "VIPs");

@@ -9,7 +9,7 @@
 
 #include "host/host.h"
 #include "tunnel/mode.h"
-#include "weir/node/assemble.h"
+#include "weir/balancer/assemble.h"
 
 enum { MTU_ASSUMED = 1500, IP6_MIN = 1280, TAGS_MAX = 2, TAG_BYTES = 4 };
 

@@ -12,9 +12,9 @@
 #include "conf/conf.h"
 #include "hash/maglev.h"
 #include "pool/pool.h"
-#include "weir/cli/show.h"
+#include "weir/balancer/assemble.h"
 #include "weir/command.h"
-#include "weir/node/assemble.h"
+#include "weir/show.h"
 
 struct options {
 	const char *config;

@@ -9,8 +9,8 @@
 #include "engine/dp.h"
 #include "health/health.h"
 #include "net/nexthop.h"
+#include "weir/balancer/balancer.h"
 #include "weir/daemon.h"
-#include "weir/node/balancer.h"
 #include "weir/node/splitter.h"
 
 /* One a backend of a pool: what its health and next hop callbacks get. */

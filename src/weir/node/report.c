@@ -3,9 +3,9 @@
 
 #include "base/time.h"
 #include "dp/verdict.h"
-#include "weir/cli/show.h"
 #include "weir/node/app.h"
 #include "weir/node/app_state.h"
+#include "weir/show.h"
 
 static const char *const verdict_names[] = {
 #define NAME(name, action, help) #name,

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "weir/balancer/assemble.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "base/time.h"
+#include "tunnel/mode.h"
+
+static uint64_t hash_text(const char *text, uint64_t seed)
+{
+	return XXH64(text, strlen(text), seed);
+}
+
+static uint64_t hash_backend(const struct conf_backend *backend, uint64_t seed)
+{
+	uint8_t bytes[sizeof(backend->address.bytes) + 2];
+
+	memcpy(bytes, backend->address.bytes, sizeof(backend->address.bytes));
+	bytes[sizeof(bytes) - 2] = (uint8_t)(backend->port >> 8);
+	bytes[sizeof(bytes) - 1] = (uint8_t)backend->port;
+	return XXH64(bytes, sizeof(bytes), seed);
+}
+
+static uint64_t not_zero(uint64_t identity)
+{
+	return identity ? identity : 1;
+}
+
+uint64_t assemble_seed(const char *text)
+{
+	return hash_text(text, 0);
+}
+
+uint64_t assemble_backend_identity(const struct conf_backend *backend)
+{
+	return hash_backend(backend, 0);
+}
+
+uint64_t assemble_record_identity(const struct conf_pool *pool, const struct conf_backend *backend)
+{
+	return not_zero(hash_backend(backend, assemble_name_identity("pool", pool->name)));
+}
+
+uint64_t assemble_name_identity(const char *kind, const char *name)
+{
+	return not_zero(hash_text(name, hash_text(kind, 0)));
+}
+
+enum pool_admin assemble_admin(enum conf_state state)
+{
+	switch (state) {
+	case CONF_STATE_DRAIN: return POOL_DRAIN;
+	case CONF_STATE_MAINT: return POOL_MAINT;
+	case CONF_STATE_ACTIVE: break;
+	}
+	return POOL_ACTIVE;
+}
+
+int assemble_pool(const struct conf *conf, const struct conf_pool *pool, const uint32_t *indices,
+		  enum pool_health health, struct pool **ret)
+{
+	struct pool_member_spec *members = calloc(pool->backend_count, sizeof(*members));
+	struct pool_spec spec = {
+		.name = pool->name,
+		.seed = assemble_seed(conf->seed),
+		.tokens = pool->hash == CONF_HASH_RING ? pool->tokens : 0,
+		.table_size = pool->table_size,
+		.on_down_keep_ms = pool->on_down == CONF_ON_DOWN_KEEP ? pool->on_down_keep_ms : 0,
+		.members = members,
+		.member_count = pool->backend_count,
+	};
+	int error;
+
+	if (!members)
+		return -ENOMEM;
+	for (size_t i = 0; i < pool->backend_count; i++) {
+		const struct conf_backend *backend = &pool->backends[i];
+
+		members[i] = (struct pool_member_spec){
+			.name = backend->name,
+			.identity = assemble_backend_identity(backend),
+			.weight = backend->weight,
+			.index = indices ? indices[i] : (uint32_t)i + 1,
+			.admin = assemble_admin(backend->state),
+			.health = health,
+		};
+	}
+	error = pool_new(&spec, ret);
+	free(members);
+	return error;
+}
+
+uint8_t assemble_mode(enum conf_forward forward)
+{
+	static const uint8_t modes[] = {
+		[CONF_FORWARD_IPIP] = TUNNEL_IPIP,   [CONF_FORWARD_GRE] = TUNNEL_GRE,
+		[CONF_FORWARD_GUE] = TUNNEL_GUE,     [CONF_FORWARD_GENEVE] = TUNNEL_GENEVE,
+		[CONF_FORWARD_IPOPT] = TUNNEL_IPOPT, [CONF_FORWARD_L2DSR] = TUNNEL_L2DSR,
+	};
+
+	return modes[forward];
+}
+
+uint64_t assemble_rate_gap(uint32_t packets_per_second)
+{
+	if (!packets_per_second)
+		return 0;
+	return ((TIME_SECOND_NS << 8) + packets_per_second / 2) / packets_per_second;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "weir/balancer/records.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static int by_identity(const void *a, const void *b)
+{
+	const struct record_known *one = a, *two = b;
+
+	return one->identity < two->identity ? -1 : one->identity > two->identity;
+}
+
+int records_init(struct records *records, const void *table, uint32_t count,
+		 uint64_t (*identity)(const void *table, uint32_t index))
+{
+	*records = (struct records){
+		.identity = identity,
+		.table = table,
+		.count = count,
+		.known = calloc(count, sizeof(*records->known)),
+		.taken = calloc(count, sizeof(*records->taken)),
+		.next_free = 1,
+	};
+	if (!records->known || !records->taken) {
+		records_fini(records);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 1; i < count; i++) {
+		struct record_known known = {identity(table, i), i};
+
+		if (known.identity)
+			records->known[records->known_count++] = known;
+	}
+	qsort(records->known, records->known_count, sizeof(*records->known), by_identity);
+	return 0;
+}
+
+void records_fini(struct records *records)
+{
+	free(records->known);
+	free(records->taken);
+	*records = (struct records){0};
+}
+
+uint32_t records_claim(struct records *records, uint64_t identity, bool *ret_new)
+{
+	const struct record_known key = {.identity = identity};
+	const struct record_known *found = NULL;
+
+	if (records->known_count)
+		found = bsearch(&key, records->known, records->known_count, sizeof(key),
+				by_identity);
+	if (found && !records->taken[found->index]) {
+		records->taken[found->index] = 1;
+		*ret_new = false;
+		return found->index;
+	}
+	/* Records that others had stay theirs until the end, for flows may be pinned to them. */
+	for (; records->next_free < records->count; records->next_free++) {
+		uint32_t index = records->next_free;
+
+		if (records->taken[index] || records->identity(records->table, index))
+			continue;
+		records->taken[index] = 1;
+		*ret_new = true;
+		return index;
+	}
+	return 0;
+}
+
+static int by_first(const void *a, const void *b)
+{
+	const struct range *one = a, *two = b;
+
+	return one->first < two->first ? -1 : one->first > two->first;
+}
+
+int range_find(struct range *used, size_t count, uint32_t size, uint32_t end, uint32_t *ret)
+{
+	uint32_t at = 0;
+
+	qsort(used, count, sizeof(*used), by_first);
+	for (size_t i = 0; i < count; i++) {
+		if (used[i].first >= at && used[i].first - at >= size)
+			break;
+		if (used[i].first + used[i].size > at)
+			at = used[i].first + used[i].size;
+	}
+	if (at > end || end - at < size)
+		return -ENOSPC;
+	*ret = at;
+	return 0;
+}

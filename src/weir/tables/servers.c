@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "weir/tables/servers.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "engine/servers.h"
+
+_Static_assert((int)CONF_POLICY_SOURCE == ABI_POLICY_SOURCE &&
+		       (int)CONF_POLICY_5TUPLE == ABI_POLICY_5TUPLE &&
+		       (int)CONF_POLICY_QUIC_CID == ABI_POLICY_QUIC_CID,
+	       "policies are numbered alike");
+_Static_assert((int)CONF_CID_KATRAN == ABI_CID_KATRAN, "and so are layouts of connection ids");
+_Static_assert((int)CONF_BACKENDS_MAX <= ABI_SERVERS_USED, "every backend may have an id");
+
+uint32_t servers_write_policy(const struct conf_service *conf, struct abi_service *service)
+{
+	uint32_t flags = 0;
+
+	service->source_prefix4 = conf->source_prefix4;
+	service->source_prefix6 = conf->source_prefix6;
+	service->cid = (uint8_t)conf->quic.cid;
+	service->cid_length = conf->quic.length;
+	service->cid_config = conf->quic.config;
+	service->policy = (uint8_t)conf->policy;
+	if (conf->policy != CONF_POLICY_5TUPLE)
+		flags |= ABI_SERVICE_POLICY;
+	if (conf->tcp_server_id)
+		flags |= ABI_SERVICE_SERVER_ID;
+	return flags;
+}
+
+static int write_ids(const struct balancer *balancer, struct dp_tables *tables)
+{
+	const struct conf *conf = balancer_conf(balancer);
+	int ret = 0;
+
+	for (size_t p = 0; p < conf->pool_count; p++) {
+		const struct conf_pool *pool = &conf->pools[p];
+
+		for (size_t b = 0; b < pool->backend_count && !ret; b++) {
+			if (pool->backends[b].server_id)
+				ret = dp_servers_set(tables, balancer_first_slot(balancer, p),
+						     pool->backends[b].server_id,
+						     balancer_backend_record(balancer, p, b));
+		}
+	}
+	return ret;
+}
+
+/* Old and new ids together may be more than the table has room for. */
+int servers_write(const struct balancer *balancer, struct dp_tables *tables, struct err *err)
+{
+	int ret = write_ids(balancer, tables);
+
+	if (ret) {
+		ret = servers_drop_old(balancer, tables, err);
+		if (ret)
+			return ret;
+		ret = write_ids(balancer, tables);
+	}
+	return ret ? err_set(err, ret, "the table of server ids has no room for all of them") : 0;
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* The ids that the configuration names, sorted; `keys` has room for one a backend. */
+static size_t collect_keys(const struct balancer *balancer, uint64_t *keys)
+{
+	const struct conf *conf = balancer_conf(balancer);
+	size_t count = 0;
+
+	for (size_t p = 0; p < conf->pool_count; p++) {
+		const struct conf_pool *pool = &conf->pools[p];
+
+		for (size_t b = 0; b < pool->backend_count; b++) {
+			if (pool->backends[b].server_id)
+				keys[count++] = abi_server_key(balancer_first_slot(balancer, p),
+							       pool->backends[b].server_id);
+		}
+	}
+	qsort(keys, count, sizeof(*keys), compare_keys);
+	return count;
+}
+
+int servers_drop_old(const struct balancer *balancer, struct dp_tables *tables, struct err *err)
+{
+	uint64_t *keys = calloc(ABI_BACKENDS, sizeof(*keys));
+	struct dp_server server;
+	uint32_t place = 0;
+	size_t count;
+
+	if (!keys)
+		return err_set(err, -ENOMEM, "out of memory");
+	count = collect_keys(balancer, keys);
+	while (dp_servers_next(tables, &place, &server)) {
+		uint64_t key = abi_server_key(server.first_slot, server.id);
+
+		if (!bsearch(&key, keys, count, sizeof(*keys), compare_keys))
+			dp_servers_remove(tables, server.first_slot, server.id);
+	}
+	free(keys);
+	return 0;
+}

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * weir trace: what would become of given packets, and why. It builds the tables that `weir run`
+ * would build from the same file, with every backend healthy unless told otherwise, and runs each
+ * packet through one of the two engines: the packet path compiled natively, which needs no
+ * privileges, or the XDP program in the kernel. Both print the same.
+ *
+ * Packets run in order on one set of tables, so flows are carried over; in a capture the time
+ * stamps are the clock. One packet is in memory at a time, however long the capture.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/dp.h"
+#include "engine/native.h"
+#include "weir/balancer/balancer.h"
+#include "weir/command.h"
+#include "weir/trace/input.h"
+#include "weir/trace/print.h"
+
+enum {
+	FRAME_MAX = DP_RUN_LENGTH_MAX, /* in both engines, so that they print the same */
+	IFINDEX = 1,                   /* where frames come in, and leave */
+	MTU_DEFAULT = 1500,
+	/* Any numbers do, but the same for both engines: eviction depends on them. */
+	FLOW_SECRET = 0x77656972,
+	VIP_SECRET = 0x74726163,
+};
+
+static const char name[] = "trace";
+
+struct options {
+	const char *config, *pcap, *engine, *down, *drain, *mac;
+	const char **packets; /* of --packet, in hex */
+	size_t packet_count;
+	bool json, help;
+};
+
+struct trace {
+	const struct options *options;
+	struct conf *conf;
+	struct balancer *balancer;
+	struct native *native; /* one of the two engines */
+	struct dp *dp;
+	struct dp_tables *tables;
+	struct trace_names names;
+	struct dp_nexthop hop; /* of every backend */
+	uint64_t now_ns;
+	uint64_t packets, failed;
+	uint8_t frame[FRAME_MAX + NATIVE_HEADROOM];
+};
+
+static void print_help(void)
+{
+	puts("usage: weir trace --config FILE (--packet HEX ... | --pcap FILE) [OPTION ...]\n"
+	     "\n"
+	     "Says what would become of Ethernet frames, and why, without sending anything. Flows\n"
+	     "carry over from one packet to the next.\n"
+	     "\n"
+	     "  --config FILE      the services file\n"
+	     "  --packet HEX       a frame; blanks and colons between bytes are skipped; "
+	     "repeatable\n"
+	     "  --pcap FILE        frames from a pcap or pcapng file, whose time stamps are the\n"
+	     "                     clock; - reads standard input\n"
+	     "  --engine ENGINE    native (default), or xdp: the program in the kernel, needs "
+	     "root\n"
+	     "  --down NAMES       backends taken as down: b1,b2 or pool/b1; all others are "
+	     "healthy\n"
+	     "  --drain NAMES      backends taken as draining\n"
+	     "  --mac SRC,DST      of frames that leave (02:00:00:00:00:01,02:00:00:00:00:02)\n"
+	     "  --json             a JSON object a packet: verdict, action, service, backend, "
+	     "why,\n"
+	     "                     out (frames that leave, in hex)\n"
+	     "  --help             this text");
+}
+
+/* --- the command line --- */
+
+static int set_once(const char **field, const char *option, const char *value)
+{
+	return command_set_once(field, name, option, value);
+}
+
+static int parse_options(int argc, char **argv, struct options *options)
+{
+	static const struct option known[] = {
+		{"config", required_argument, NULL, 'c'}, {"packet", required_argument, NULL, 'p'},
+		{"pcap", required_argument, NULL, 'f'},   {"engine", required_argument, NULL, 'e'},
+		{"down", required_argument, NULL, 'd'},   {"drain", required_argument, NULL, 'r'},
+		{"mac", required_argument, NULL, 'm'},    {"json", no_argument, NULL, 'j'},
+		{"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
+	};
+	int option, wrong = 0;
+
+	while (!wrong && (option = command_option(argc, argv, ":h", known)) != -1) {
+		switch (option) {
+		case 'c': wrong = set_once(&options->config, "config", optarg); break;
+		case 'p': options->packets[options->packet_count++] = optarg; break;
+		case 'f': wrong = set_once(&options->pcap, "pcap", optarg); break;
+		case 'e': wrong = set_once(&options->engine, "engine", optarg); break;
+		case 'd': wrong = set_once(&options->down, "down", optarg); break;
+		case 'r': wrong = set_once(&options->drain, "drain", optarg); break;
+		case 'm': wrong = set_once(&options->mac, "mac", optarg); break;
+		case 'j': options->json = true; break;
+		case 'h': options->help = true; return 0;
+		default: return EXIT_USAGE;
+		}
+	}
+	if (wrong)
+		return wrong;
+	if (optind < argc)
+		return command_usage_error(name, "\"%s\": no such argument", argv[optind]);
+	if (!options->config)
+		return command_usage_error(name, "--config is missing");
+	if (options->pcap && options->packet_count)
+		return command_usage_error(name, "--packet and --pcap exclude each other");
+	if (!options->pcap && !options->packet_count)
+		return command_usage_error(name, "--packet or --pcap is missing");
+	if (options->engine && strcmp(options->engine, "native") != 0 &&
+	    strcmp(options->engine, "xdp") != 0)
+		return command_usage_error(name, "--engine %s: expected native or xdp",
+					   options->engine);
+	return 0;
+}
+
+static int parse_macs(struct trace *trace)
+{
+	static const uint8_t src[6] = {2, 0, 0, 0, 0, 1}, dst[6] = {2, 0, 0, 0, 0, 2};
+	const char *text = trace->options->mac;
+	size_t src_length = 0, dst_length = 0;
+
+	memcpy(trace->hop.src_mac, src, 6);
+	memcpy(trace->hop.dst_mac, dst, 6);
+	if (!text)
+		return 0;
+	if (!trace_parse_hex(&text, ',', trace->hop.src_mac, 6, &src_length) && *text == ',') {
+		text++;
+		trace_parse_hex(&text, '\0', trace->hop.dst_mac, 6, &dst_length);
+	}
+	if (src_length != 6 || dst_length != 6)
+		return command_usage_error(name, "--mac %s: expected two MAC addresses, SRC,DST",
+					   trace->options->mac);
+	return 0;
+}
+
+/* All are read before the first runs, so that a typing error prints nothing else. */
+static int check_packets(struct trace *trace)
+{
+	for (size_t i = 0; i < trace->options->packet_count; i++) {
+		const char *text = trace->options->packets[i];
+		size_t length;
+		const char *wrong = trace_parse_hex(&text, '\0', trace->frame, FRAME_MAX, &length);
+
+		if (wrong)
+			return command_usage_error(name, "--packet number %zu: %s", i + 1, wrong);
+	}
+	return 0;
+}
+
+/* --- the tables --- */
+
+static int open_engine(struct trace *trace)
+{
+	struct dp_options options = {
+		.flow_entries = trace->conf->node.flows.entries,
+		.features = balancer_features(trace->conf) | ABI_HAS_TRACE,
+	};
+	struct err err = {0};
+	cpu_set_t core;
+	int error;
+
+	if (!trace->options->engine || strcmp(trace->options->engine, "native") == 0) {
+		error = native_new(options.flow_entries, &trace->native);
+		if (error)
+			return command_fail(name, "the native engine: %s", strerror(-error));
+		native_set_features(trace->native, options.features);
+		trace->tables = native_tables(trace->native);
+		return 0;
+	}
+	/* The insert limit counts by core. */
+	CPU_ZERO(&core);
+	CPU_SET((size_t)(sched_getcpu() < 0 ? 0 : sched_getcpu()), &core);
+	sched_setaffinity(0, sizeof(core), &core);
+	error = dp_open(&options, &trace->dp, &err);
+	if (error == -EPERM || (error && geteuid() != 0))
+		return command_fail(name,
+				    "--engine xdp needs root (CAP_BPF and CAP_NET_ADMIN): %s; "
+				    "--engine native needs no privileges",
+				    err.text);
+	if (error)
+		return command_fail(name, "--engine xdp: %s", err.text);
+	trace->tables = dp_tables(trace->dp);
+	return 0;
+}
+
+/* "b1" means a backend of any pool, "web/b1" that of one. */
+static bool is_named(const struct conf_pool *pool, const struct conf_backend *backend,
+		     const char *text, size_t length)
+{
+	size_t pool_length = strlen(pool->name);
+
+	if (strlen(backend->name) == length && memcmp(backend->name, text, length) == 0)
+		return true;
+	if (length <= pool_length || memcmp(text, pool->name, pool_length) != 0 ||
+	    text[pool_length] != '/')
+		return false;
+	text += pool_length + 1;
+	length -= pool_length + 1;
+	return strlen(backend->name) == length && memcmp(backend->name, text, length) == 0;
+}
+
+static void apply_state(struct trace *trace, size_t pool, size_t member, bool down)
+{
+	if (down)
+		balancer_set_health(trace->balancer, pool, member, POOL_UNHEALTHY, 0);
+	else
+		balancer_set_admin(trace->balancer, pool, member, POOL_DRAIN, 0);
+}
+
+static size_t apply_name(struct trace *trace, const char *text, size_t length, bool down)
+{
+	size_t found = 0;
+
+	for (size_t p = 0; p < trace->conf->pool_count; p++) {
+		const struct conf_pool *pool = &trace->conf->pools[p];
+
+		for (size_t m = 0; m < pool->backend_count; m++) {
+			if (!is_named(pool, &pool->backends[m], text, length))
+				continue;
+			apply_state(trace, p, m, down);
+			found++;
+		}
+	}
+	return found;
+}
+
+static int apply_names(struct trace *trace, const char *list, bool down)
+{
+	while (list) {
+		size_t length = strcspn(list, ",");
+
+		if (!apply_name(trace, list, length, down))
+			return command_usage_error(name, "--%s: no backend \"%.*s\"",
+						   down ? "down" : "drain", (int)length, list);
+		list = list[length] ? list + length + 1 : NULL;
+	}
+	return 0;
+}
+
+static void set_sources(struct trace *trace)
+{
+	struct addr source4, source6;
+
+	addr_parse("192.0.2.1", &source4);
+	addr_parse("2001:db8::1", &source6);
+	balancer_set_source(trace->balancer, &source4);
+	balancer_set_source(trace->balancer, &source6);
+}
+
+/* Counters of an engine that was just opened are at zero. */
+static void ignore_record(void *arg, uint32_t record)
+{
+	(void)arg;
+	(void)record;
+}
+
+static int fill_tables(struct trace *trace)
+{
+	static const struct balancer_start start = {
+		.health = POOL_HEALTHY,
+		.new_backend = ignore_record,
+		.new_service = ignore_record,
+	};
+	const struct conf *conf = trace->conf;
+	struct err err = {0};
+	int wrong;
+
+	trace->tables->node->flow_secret = FLOW_SECRET;
+	trace->tables->node->vip_secret = VIP_SECRET;
+	if (balancer_new(conf, trace->tables, &start, &trace->balancer, &err))
+		return command_fail(name, "%s", err.text);
+	set_sources(trace);
+	trace->hop.ifindex = IFINDEX;
+	trace->hop.on_link = true;
+	trace->hop.mtu = conf->node.path_mtu ? conf->node.path_mtu : MTU_DEFAULT;
+	for (size_t p = 0; p < conf->pool_count; p++) {
+		for (size_t m = 0; m < conf->pools[p].backend_count; m++)
+			balancer_set_nexthop(trace->balancer, p, m, &trace->hop);
+	}
+	wrong = apply_names(trace, trace->options->down, true);
+	if (!wrong)
+		wrong = apply_names(trace, trace->options->drain, false);
+	balancer_settle(trace->balancer);
+	if (!wrong && trace_names_init(&trace->names, trace->balancer, trace->tables) != 0)
+		wrong = command_fail(name, "out of memory");
+	return wrong;
+}
+
+/* --- packets --- */
+
+static void refuse(struct trace *trace, const char *problem)
+{
+	trace->failed++;
+	if (trace->options->json)
+		trace_print_refused_json(problem);
+	else
+		trace_print_refused(trace->packets, problem);
+}
+
+/* Runs what stands in trace->frame. 0, or EXIT_NO: the engine is broken, stop. */
+static int run_packet(struct trace *trace, size_t length)
+{
+	struct dp_result result = {0};
+	struct trace_packet packet = {
+		.number = trace->packets, .length = length, .result = &result, .out = trace->frame};
+	size_t capacity = length + NATIVE_HEADROOM;
+	int error;
+
+	trace_packet_describe(&packet, trace->frame, length);
+	if (trace->native)
+		error = native_run(trace->native, trace->frame, length, capacity, trace->now_ns,
+				   &result);
+	else
+		error = dp_run(trace->dp, trace->frame, length, capacity, trace->now_ns, &result);
+	if (error)
+		return command_fail(name, "packet %llu cannot be run: %s",
+				    (unsigned long long)trace->packets, strerror(-error));
+	if (trace->options->json)
+		trace_print_json(&trace->names, &packet);
+	else
+		trace_print(&trace->names, &packet);
+	return 0;
+}
+
+static int run_hex(struct trace *trace)
+{
+	for (size_t i = 0; i < trace->options->packet_count; i++) {
+		const char *text = trace->options->packets[i];
+		size_t length = 0;
+		char problem[TRACE_PROBLEM_MAX];
+
+		trace->packets++;
+		trace_parse_hex(&text, '\0', trace->frame, FRAME_MAX, &length);
+		if (length > FRAME_MAX) {
+			snprintf(problem, sizeof(problem), "%zu bytes, %d at most can be run",
+				 length, FRAME_MAX);
+			refuse(trace, problem);
+		} else if (run_packet(trace, length)) {
+			return EXIT_NO;
+		}
+	}
+	return 0;
+}
+
+static int run_captured(struct trace *trace, const struct trace_captured *captured)
+{
+	char problem[TRACE_PROBLEM_MAX];
+
+	trace->packets++;
+	/* The clock follows the time stamps, but never goes back. */
+	if (captured->time_ns > trace->now_ns)
+		trace->now_ns = captured->time_ns;
+	if (captured->length < captured->wire_length) {
+		snprintf(problem, sizeof(problem),
+			 "captured short: %u of %u bytes (capture with a larger snapshot length)",
+			 captured->length, captured->wire_length);
+		refuse(trace, problem);
+		return 0;
+	}
+	if (captured->length > FRAME_MAX) {
+		snprintf(problem, sizeof(problem), "%u bytes, %d at most can be run",
+			 captured->length, FRAME_MAX);
+		refuse(trace, problem);
+		return 0;
+	}
+	memcpy(trace->frame, captured->bytes, captured->length);
+	return run_packet(trace, captured->length);
+}
+
+static int run_pcap(struct trace *trace)
+{
+	const char *path = trace->options->pcap;
+	struct trace_captured captured;
+	struct trace_capture capture;
+	struct err err = {0};
+	int got, error = 0;
+
+	if (trace_capture_open(path, &capture, &err))
+		return command_fail(name, "%s: %s", path, err.text);
+	while (!error && !ferror(stdout)) {
+		got = trace_capture_next(&capture, &captured, &err);
+		if (got <= 0)
+			break;
+		error = run_captured(trace, &captured);
+	}
+	if (!error && err.text[0])
+		error = command_fail(name, "%s: after packet %llu: %s", path,
+				     (unsigned long long)trace->packets, err.text);
+	trace_capture_close(&capture);
+	return error;
+}
+
+static int run_all(struct trace *trace)
+{
+	int error = trace->options->pcap ? run_pcap(trace) : run_hex(trace);
+
+	if (fflush(stdout) != 0 || ferror(stdout))
+		return command_fail(name, "cannot write the output: %s", strerror(errno));
+	if (error)
+		return error;
+	if (trace->failed)
+		return command_fail(name, "%llu of %llu packets could not be run",
+				    (unsigned long long)trace->failed,
+				    (unsigned long long)trace->packets);
+	return EXIT_OK;
+}
+
+static int run_trace(struct trace *trace)
+{
+	int error = parse_macs(trace);
+
+	if (!error)
+		error = check_packets(trace);
+	if (error)
+		return error;
+	trace->conf = command_load_conf(name, trace->options->config);
+	error = trace->conf ? open_engine(trace) : EXIT_NO;
+	if (!error)
+		error = fill_tables(trace);
+	if (!error)
+		error = run_all(trace);
+	trace_names_fini(&trace->names);
+	balancer_free(trace->balancer);
+	native_free(trace->native);
+	dp_close(trace->dp);
+	conf_free(trace->conf);
+	return error;
+}
+
+int command_trace(int argc, char **argv)
+{
+	struct options options = {0};
+	struct trace *trace = calloc(1, sizeof(*trace));
+	int status;
+
+	options.packets = calloc((size_t)argc, sizeof(*options.packets));
+	if (!trace || !options.packets) {
+		status = command_fail(name, "out of memory");
+		goto out;
+	}
+	status = parse_options(argc, argv, &options);
+	if (status)
+		goto out;
+	if (options.help) {
+		print_help();
+		goto out;
+	}
+	trace->options = &options;
+	status = run_trace(trace);
+out:
+	free(options.packets);
+	free(trace);
+	return status;
+}
