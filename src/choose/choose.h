@@ -114,7 +114,7 @@ PKT_STAGE int choose_backend(struct pkt_ctx *ctx, struct pkt *pkt)
 	service = choose_slot(pkt);
 	if (!service)
 		return VERDICT_EMPTY;
-	if (env_has(ABI_HAS_SPECIAL) && service->flags & ABI_SERVICE_SPECIAL) {
+	if (service->flags & ABI_SERVICE_SPECIAL && env_has(ABI_HAS_SPECIAL)) {
 		int verdict = special(ctx, pkt);
 
 		if (verdict == PKT_ON && service->flags & ABI_SERVICE_BY_POLICY)
@@ -126,7 +126,7 @@ PKT_STAGE int choose_backend(struct pkt_ctx *ctx, struct pkt *pkt)
 		if (pkt->backend)
 			return PKT_ON;
 	}
-	if (env_has(ABI_HAS_TRACK) && service->flags & ABI_SERVICE_TRACK)
+	if (service->flags & ABI_SERVICE_TRACK && env_has(ABI_HAS_TRACK))
 		return choose_by_flow(ctx, pkt);
 	slot = env_slot(pkt->slot);
 	if (!slot)
@@ -150,7 +150,7 @@ PKT_STAGE int choose_quoted(struct pkt_ctx *ctx, struct pkt *pkt)
 	service = choose_slot(pkt);
 	if (!service)
 		return VERDICT_EMPTY;
-	if (env_has(ABI_HAS_SPECIAL) && service->flags & ABI_SERVICE_SPECIAL) {
+	if (service->flags & ABI_SERVICE_SPECIAL && env_has(ABI_HAS_SPECIAL)) {
 		int verdict = special(ctx, pkt);
 
 		if (verdict == PKT_ON && service->flags & ABI_SERVICE_BY_POLICY)

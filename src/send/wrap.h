@@ -34,8 +34,10 @@ PKT_INLINE int wrap_in4(struct pkt_ctx *ctx, const struct pkt *pkt,
 		return VERDICT_NO_HEADROOM;
 	cursor = pkt_cursor(ctx, 0);
 	eth = pkt_take(&cursor, pkt_eth);
+	if (!eth)
+		return VERDICT_NO_HEADROOM;
 	outer = pkt_take(&cursor, pkt_ip4);
-	if (!eth || !outer)
+	if (!outer)
 		return VERDICT_NO_HEADROOM;
 	pkt_copy_words(eth, backend->dst_mac, 2 * ETH_ALEN);
 	eth->h_proto = PKT_BE16(ETH_P_IP);
@@ -57,8 +59,10 @@ PKT_INLINE int wrap_in6(struct pkt_ctx *ctx, const struct pkt *pkt,
 		return VERDICT_NO_HEADROOM;
 	cursor = pkt_cursor(ctx, 0);
 	eth = pkt_take(&cursor, pkt_eth);
+	if (!eth)
+		return VERDICT_NO_HEADROOM;
 	outer = pkt_take(&cursor, pkt_ip6);
-	if (!eth || !outer)
+	if (!outer)
 		return VERDICT_NO_HEADROOM;
 	source.word[3] = wrap_vary(source.word[3], vary, pkt);
 	pkt_copy_words(eth, backend->dst_mac, 2 * ETH_ALEN);
