@@ -100,7 +100,7 @@ PKT_INLINE int l4_mss_find(struct pkt_ctx *ctx, const struct pkt *pkt, struct l4
 	return found == PKT_ON ? L4_MSS_ABSENT : found;
 }
 
-/* Writes the limit in place of the option found, and mends the checksum (RFC 1624, equation 3). */
+/* Writes the limit in place of the option found, and mends the checksum. */
 PKT_INLINE void l4_mss_write(const struct pkt_ctx *ctx, const struct pkt *pkt,
 			     const struct l4_mss *mss)
 {
@@ -108,13 +108,12 @@ PKT_INLINE void l4_mss_write(const struct pkt_ctx *ctx, const struct pkt *pkt,
 	struct pkt_cursor head = pkt_cursor(ctx, pkt->l4), place = pkt_cursor(ctx, at);
 	pkt_tcp *tcp = pkt_take(&head, pkt_tcp);
 	__u8 *value = pkt_take_bytes(&place, sizeof(mss->limit));
-	__u32 sum;
 
 	if (!tcp || !value)
 		return;
 	at -= pkt->l4;
-	sum = (__u16)~tcp->check + (__u16)~l4_mss_csum(mss->mss, at) + l4_mss_csum(mss->limit, at);
-	tcp->check = (__u16)~pkt_csum_fold(sum);
+	tcp->check =
+		pkt_csum_mend(tcp->check, l4_mss_csum(mss->mss, at), l4_mss_csum(mss->limit, at));
 	value[0] = (__u8)(mss->limit >> 8);
 	value[1] = (__u8)mss->limit;
 }

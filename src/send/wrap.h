@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * How a packet gets to its backend: the size check, and the outer headers in place. A part of
- * forward.h, which says what the includer supplies.
+ * dp/forward.h, which says what the includer supplies.
  */
 #pragma once
 
