@@ -15,6 +15,9 @@
 
 enum pkt_tcp_flags { PKT_TCP_FIN = 1, PKT_TCP_SYN = 2, PKT_TCP_RST = 4, PKT_TCP_ACK = 16 };
 
+/* Kinds of options, and how many bytes a header has for them. */
+enum { PKT_TCP_OPTION_END, PKT_TCP_OPTION_NOP, PKT_TCP_OPTION_MSS, PKT_TCP_OPTIONS_MAX = 40 };
+
 /* What few packets need when they are wrapped, behind one question. */
 enum pkt_seldom {
 	PKT_SELDOM_TAGS = 1, /* came with VLAN tags */

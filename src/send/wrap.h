@@ -7,10 +7,10 @@
 
 #include "dp/abi.h"
 #include "dp/verdict.h"
-#include "l4/mss.h"
 #include "pkt/parse.h"
 #include "pkt/vlan.h"
 #include "send/reply.h"
+#include "send/wrap_mss.h"
 #include "send/wrap_option.h"
 #include "send/wrap_shim.h"
 #include "tunnel/encap.h"
@@ -169,20 +169,6 @@ PKT_INLINE int wrap_tag(struct pkt_ctx *ctx, const struct abi_backend *backend)
 
 	vlan.count = !vlan.outer ? 0 : vlan.inner ? 2 : 1;
 	return pkt_vlan_on(ctx, &vlan);
-}
-
-/* Lowers the MSS of a SYN to its service's, where it is larger. What has none is left alone. */
-PKT_STAGE int wrap_clamp(struct pkt_ctx *ctx, struct pkt *pkt)
-{
-	struct abi_service *service = pkt ? env_service(pkt->service) : 0;
-	struct l4_mss mss = {};
-
-	if (!service || !ctx)
-		return PKT_ON;
-	mss.limit = service->mss;
-	if (l4_mss_find(ctx, pkt, &mss) == L4_MSS_LARGE)
-		l4_mss_write(ctx, pkt, &mss);
-	return PKT_ON;
 }
 
 /*
