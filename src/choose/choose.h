@@ -15,25 +15,31 @@
 #include "pkt/parse.h"
 
 /*
- * The slot's word decides for a flow without an entry. While the backend's record says that it is
- * down and the slot is not yet rewritten, a flow that begins takes the slot's other owner.
+ * The slot's word decides for a flow without an entry: PKT_ON, or a verdict where there is no such
+ * slot. While the backend's record says that it is down and the slot is not yet rewritten, a flow
+ * that begins takes the slot's other owner.
  */
-PKT_INLINE void choose_by_slot(struct pkt *pkt, __u64 word)
+PKT_INLINE int choose_by_slot(struct pkt *pkt)
 {
+	__u64 *slot = env_slot(pkt->slot), word;
 	struct abi_backend *backend;
 	__u32 other;
 
+	if (!slot)
+		return VERDICT_EMPTY;
+	word = *(volatile __u64 *)slot;
 	pkt->why = WHY_SLOT;
 	pkt->backend = abi_slot_current(word);
 	backend = env_backend(pkt->backend);
 	if (!backend || backend->flags & ABI_BACKEND_UP || !entry_begins(pkt))
-		return;
+		return PKT_ON;
 	other = abi_slot_other(word);
 	backend = env_backend(other);
 	if (other && backend && backend->flags & ABI_BACKEND_UP) {
 		pkt->why = WHY_OTHER;
 		pkt->backend = other;
 	}
+	return PKT_ON;
 }
 
 /* The flow's entry decides where there is one that holds; else the slot does, and is recorded. */
@@ -41,7 +47,7 @@ PKT_STAGE int choose_by_flow(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct abi_node *node = env_node();
 	struct flow flow = {};
-	__u64 *slot;
+	int verdict;
 
 	if (!pkt || !ctx)
 		return VERDICT_EMPTY;
@@ -53,13 +59,10 @@ PKT_STAGE int choose_by_flow(struct pkt_ctx *ctx, struct pkt *pkt)
 	}
 	if (pkt->labelled)
 		pkt->slot = pkt->label_slot;
-	slot = env_slot(pkt->slot);
-	if (!slot)
-		return VERDICT_EMPTY;
-	choose_by_slot(pkt, *(volatile __u64 *)slot);
-	if (pkt->backend)
+	verdict = choose_by_slot(pkt);
+	if (verdict == PKT_ON && pkt->backend)
 		entry_record(node, &flow, pkt);
-	return PKT_ON;
+	return verdict;
 }
 
 /*
@@ -107,14 +110,13 @@ PKT_INLINE struct abi_service *choose_slot(struct pkt *pkt)
 PKT_STAGE int choose_backend(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct abi_service *service;
-	__u64 *slot;
 
 	if (!pkt || !ctx)
 		return VERDICT_EMPTY;
 	service = choose_slot(pkt);
 	if (!service)
 		return VERDICT_EMPTY;
-	if (env_has(ABI_HAS_SPECIAL) && service->flags & ABI_SERVICE_SPECIAL) {
+	if (service->flags & ABI_SERVICE_SPECIAL && env_has(ABI_HAS_SPECIAL)) {
 		int verdict = special(ctx, pkt);
 
 		if (verdict == PKT_ON && service->flags & ABI_SERVICE_BY_POLICY)
@@ -126,13 +128,9 @@ PKT_STAGE int choose_backend(struct pkt_ctx *ctx, struct pkt *pkt)
 		if (pkt->backend)
 			return PKT_ON;
 	}
-	if (env_has(ABI_HAS_TRACK) && service->flags & ABI_SERVICE_TRACK)
+	if (service->flags & ABI_SERVICE_TRACK && env_has(ABI_HAS_TRACK))
 		return choose_by_flow(ctx, pkt);
-	slot = env_slot(pkt->slot);
-	if (!slot)
-		return VERDICT_EMPTY;
-	choose_by_slot(pkt, *(volatile __u64 *)slot);
-	return PKT_ON;
+	return choose_by_slot(pkt);
 }
 
 /*
@@ -143,14 +141,13 @@ PKT_STAGE int choose_quoted(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct abi_service *service;
 	struct flow flow = {};
-	__u64 *slot;
 
 	if (!pkt || !ctx)
 		return VERDICT_EMPTY;
 	service = choose_slot(pkt);
 	if (!service)
 		return VERDICT_EMPTY;
-	if (env_has(ABI_HAS_SPECIAL) && service->flags & ABI_SERVICE_SPECIAL) {
+	if (service->flags & ABI_SERVICE_SPECIAL && env_has(ABI_HAS_SPECIAL)) {
 		int verdict = special(ctx, pkt);
 
 		if (verdict == PKT_ON && service->flags & ABI_SERVICE_BY_POLICY)
@@ -167,9 +164,5 @@ PKT_STAGE int choose_quoted(struct pkt_ctx *ctx, struct pkt *pkt)
 		pkt->why = WHY_ICMP;
 		return VERDICT_UNQUOTED;
 	}
-	slot = env_slot(pkt->slot);
-	if (!slot)
-		return VERDICT_EMPTY;
-	choose_by_slot(pkt, *(volatile __u64 *)slot);
-	return PKT_ON;
+	return choose_by_slot(pkt);
 }

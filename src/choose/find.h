@@ -34,7 +34,7 @@ PKT_INLINE struct abi_vip *find_vip(const struct pkt *pkt)
 	struct abi_vip *vip = find_address(pkt);
 	__u32 place;
 
-	if (!env_has(ABI_HAS_RANGES) || (vip && vip->listens[0]))
+	if ((vip && vip->listens[0]) || !env_has(ABI_HAS_RANGES))
 		return vip;
 	place = env_prefix(ABI_LIST_VIPS, pkt->version, &pkt->dst);
 	return place ? env_vip(place) : 0;
@@ -48,12 +48,14 @@ PKT_INLINE __u32 find_service(const struct abi_vip *vip, const struct pkt *pkt)
 	for (__u32 i = 0; i < ABI_VIP_LISTENS; i++) {
 		__u64 listen = *(volatile const __u64 *)&vip->listens[i];
 
+		__u8 proto = (__u8)(listen >> 32);
+
 		if (!listen)
 			return 0;
-		if ((__u8)(listen >> 32) == pkt->proto && port >= (__u16)listen &&
-		    port <= (__u16)(listen >> 16))
-			return (__u32)(listen >> 40);
-		if ((__u8)(listen >> 32) == ABI_PROTO_ANY)
+		if (proto != pkt->proto && proto != ABI_PROTO_ANY)
+			continue;
+		if (proto == ABI_PROTO_ANY ||
+		    (port >= (__u16)listen && port <= (__u16)(listen >> 16)))
 			return (__u32)(listen >> 40);
 	}
 	return 0;

@@ -184,7 +184,7 @@ PKT_INLINE int fragment_choose_alike(struct pkt_ctx *ctx, struct pkt *pkt,
 		if (verdict != PKT_ON)
 			return verdict;
 	}
-	return piece_by_slot(pkt, service) ? PKT_ON : VERDICT_EMPTY;
+	return piece_by_slot(pkt, service);
 }
 
 /* Both end as the one before. Here it is the way of any packet of the flow that is left. */
@@ -200,8 +200,10 @@ PKT_INLINE int fragment_choose_first(struct pkt_ctx *ctx, struct pkt *pkt,
 	named = (__u32)fragment_look(pkt, &flow);
 	if (named == pkt->service && fragment_holds(&flow))
 		fragment_follow(pkt, &flow);
-	else if (!fragment_record(pkt, &flow) && !piece_by_slot(pkt, service))
-		return VERDICT_EMPTY;
+	else if (!fragment_record(pkt, &flow))
+		verdict = piece_by_slot(pkt, service);
+	if (verdict != PKT_ON)
+		return verdict;
 	/* All pieces take one path. */
 	pkt->hash = piece_hash(service, pkt);
 	return PKT_ON;

@@ -135,20 +135,17 @@ PKT_INLINE __u64 piece_hash(const struct abi_service *service, const struct pkt 
 
 /*
  * The slot that any piece has, and its word's backend. TCP's flags are not asked for, as only the
- * first piece has them. Returns whether there is a slot.
+ * first piece has them. Ends as choose_by_slot.
  */
 PKT_INLINE int piece_by_slot(struct pkt *pkt, const struct abi_service *service)
 {
 	__u8 flags = pkt->tcp_flags;
-	__u64 *slot;
+	int verdict;
 
 	pkt->hash = piece_hash(service, pkt);
 	pkt->slot = policy_slot(service, pkt->hash);
-	slot = env_slot(pkt->slot);
-	if (!slot)
-		return 0;
 	pkt->tcp_flags = 0;
-	choose_by_slot(pkt, *(volatile __u64 *)slot);
+	verdict = choose_by_slot(pkt);
 	pkt->tcp_flags = flags;
-	return 1;
+	return verdict;
 }

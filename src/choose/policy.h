@@ -2,7 +2,7 @@
 /*
  * What of a packet decides its slot, for services of another policy than the 5-tuple; and the
  * backends that packets name themselves, by a QUIC connection id or a TCP option. A part of
- * forward.h, which says what the includer supplies.
+ * dp/forward.h, which says what the includer supplies.
  *
  * Only the slot goes by the policy: pkt->hash stays that of the 5-tuple, for tunnels take their
  * entropy from it. A flow's entry has the policy's slot, but by flow label: that may change within

@@ -130,7 +130,7 @@ static __always_inline int read_options(struct __sk_buff *skb, struct clamp *cla
 
 	if (!size)
 		return 1;
-	if (size > L4_MSS_OPTIONS_MAX)
+	if (size > PKT_TCP_OPTIONS_MAX)
 		return 0;
 	/* Linux 6.1's verifier does not conclude from the first test that the size is not 0. */
 	size = (size - 1) & (CLAMP_ROOM - 1);

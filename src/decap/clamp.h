@@ -72,7 +72,7 @@ PKT_STAGE int clamp_step(struct clamp *clamp)
 /* enum agent_clamp. With AGENT_CLAMP_CLAMPED all that is needed to write stands in *clamp. */
 PKT_INLINE int clamp_walk(struct clamp *clamp)
 {
-	for (__u32 i = 0; i < L4_MSS_OPTIONS_MAX; i++) {
+	for (__u32 i = 0; i < PKT_TCP_OPTIONS_MAX; i++) {
 		int found = clamp_step(clamp);
 
 		if (found != PKT_ON)
@@ -83,7 +83,7 @@ PKT_INLINE int clamp_walk(struct clamp *clamp)
 
 /*
  * Whether this is a VIP's SYN-ACK; then *ret says where its options are, for the includer to read
- * them (ret->mss.size bytes, L4_MSS_OPTIONS_MAX at most) before clamp_walk.
+ * them (ret->mss.size bytes, PKT_TCP_OPTIONS_MAX at most) before clamp_walk.
  */
 PKT_INLINE int clamp_wanted(struct pkt_cursor cursor, const struct agent_limits *limits,
 			    struct clamp *ret)

@@ -31,20 +31,12 @@ enum {
 
 typedef __be16 ports_word PKT_LOOSE;
 
-/* A checksum after `old` has become `new`, both a sum of words. */
-PKT_INLINE __be16 ports_mended(__be16 check, __u32 old, __u32 new)
-{
-	__u32 sum = (__u16)~check + (__u32)(__u16)~pkt_csum_fold(old) + pkt_csum_fold(new);
-
-	return (__u16)~pkt_csum_fold(sum);
-}
-
 /* UDP's 0 says that there is none, and a sum of 0 is written as ones (RFC 768). */
 PKT_INLINE void ports_mend(ports_word *check, __u8 proto, __u32 old, __u32 new)
 {
 	if (proto == IPPROTO_UDP && !*check)
 		return;
-	*check = ports_mended(*check, old, new);
+	*check = pkt_csum_mend(*check, old, new);
 	if (proto == IPPROTO_UDP && !*check)
 		*check = 0xffff;
 }
@@ -149,7 +141,7 @@ PKT_INLINE int ports_change_quote(const struct pkt_ctx *ctx, const struct pkt *p
 	if (!icmp || !source)
 		return AGENT_TRUNCATED;
 	check = (ports_word *)(icmp + PORTS_ICMP_CHECK_AT);
-	*check = ports_mended(*check, *source, to);
+	*check = pkt_csum_mend(*check, *source, to);
 	*source = to;
 	return PKT_ON;
 }

@@ -101,7 +101,7 @@ PKT_INLINE int restore_icmp(const struct pkt_ctx *ctx, struct pkt *pkt, struct t
 	if (pkt->proto == IPPROTO_ICMP)
 		return PKT_ON;
 	check = (ports_word *)(icmp + PORTS_ICMP_CHECK_AT);
-	*check = ports_mended(*check, restore_sum(&pkt->dst, 6), restore_sum(&told->vip, 6));
+	*check = pkt_csum_mend(*check, restore_sum(&pkt->dst, 6), restore_sum(&told->vip, 6));
 	return PKT_ON;
 }
 
@@ -153,7 +153,7 @@ PKT_INLINE void restore_header4(pkt_ip4 *ip, const tunnel_option4 *option)
 	pkt_copy(first, option, 2);
 	old += first[0] + option->port + pkt_csum_word(option->vip) + PKT_BE16(2 << 8);
 	new += pkt_csum_word(option->vip);
-	ip->check = ports_mended(ip->check, old, new);
+	ip->check = pkt_csum_mend(ip->check, old, new);
 	ip->ihl -= sizeof(*option) / 4;
 	ip->tot_len = length;
 	ip->daddr = option->vip;

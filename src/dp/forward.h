@@ -15,7 +15,8 @@
  *   struct abi_server *env_server(u32)
  *   __u64 *env_rate(u32 service)              this core's time of the service's rate limit
  *   __u32 env_prefix(u32 list, version, addr) the longest prefix's value; 0: there is none
- *   int env_has(enum abi_feature)             constant in BPF: what is off is not there
+ *   int env_has(enum abi_feature)             constant in BPF: what is off is not there; but a load
+ *                                             all the same, so a packet's own question comes first
  *   int env_slow(ctx, const struct abi_slow *)  gives the frame to the daemon; 0 or negative
  *   int env_may_insert(u32 limit, u32 tick)   one more new entry on this core in this tick?
  *   int env_may_pin(u32 limit, u32 tick)      the same for one more datagram in pieces

@@ -53,7 +53,6 @@ enum verdict {
 	X(ACL)      \
 	X(FLOW)     \
 	X(SLOT)     \
-	X(PREVIOUS) \
 	X(OTHER)    \
 	X(CID)      \
 	X(OPTION)   \

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "l4/icmp.h"
 #include "pkt/csum.h"
 #include "pkt/parse.h"
 
@@ -13,14 +14,6 @@ enum {
 	L4_ANSWER_TTL = 64,
 	L4_ANSWER_WORDS = (1280 - sizeof(pkt_ip6)) / sizeof(__be32), /* of ICMP at most */
 };
-
-struct l4_icmp_header {
-	__u8 type;
-	__u8 code;
-	__u16 check;
-	__be32 rest;
-};
-typedef struct l4_icmp_header l4_icmp PKT_LOOSE;
 
 /* The link header of the answer; the question's stands `grown` bytes further on. */
 PKT_INLINE int l4_answer_eth(const struct pkt_ctx *ctx, __u32 grown)
@@ -109,14 +102,13 @@ PKT_STAGE int l4_answer_sum(struct pkt_ctx *ctx, __u32 offset)
 }
 
 /*
- * What the request's checksum covers stays, but for the type (RFC 1624, equation 3). The other zero
- * is as right where there are data, and the only right one where all else is zeros.
+ * What the request's checksum covers stays, but for the type. The other zero is as right where
+ * there are data, and the only right one where all else is zeros.
  */
 PKT_INLINE void l4_answer_echo(l4_icmp *icmp, __u8 type)
 {
-	__u32 sum = (__u16)~icmp->check + (__u16)~PKT_BE16(icmp->type << 8);
+	__u16 check = pkt_csum_mend(icmp->check, PKT_BE16(icmp->type << 8), PKT_BE16(type << 8));
 
-	sum = pkt_csum_fold(sum + PKT_BE16(type << 8));
-	icmp->check = sum == 0xffff ? 0xffff : (__u16)~sum;
+	icmp->check = check ? check : 0xffff;
 	icmp->type = type;
 }

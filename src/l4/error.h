@@ -11,10 +11,10 @@
 
 /* Type and code of the errors. */
 enum {
-	L4_ERROR4_TOO_BIG = 3 << 8 | 4,
-	L4_ERROR4_NO_PORT = 3 << 8 | 3,
-	L4_ERROR6_TOO_BIG = 2 << 8,
-	L4_ERROR6_NO_PORT = 1 << 8 | 4,
+	L4_ERROR4_TOO_BIG = L4_ICMP4_UNREACHABLE << 8 | 4,
+	L4_ERROR4_NO_PORT = L4_ICMP4_UNREACHABLE << 8 | 3,
+	L4_ERROR6_TOO_BIG = L4_ICMP6_TOO_BIG << 8,
+	L4_ERROR6_NO_PORT = L4_ICMP6_UNREACHABLE << 8 | 4,
 };
 
 /* Bytes quoted at most: a datagram of 576 (RFC 1812, section 4.3.2.3), a packet of 1280. */

@@ -7,26 +7,11 @@
  */
 #pragma once
 
+#include "l4/icmp.h"
 #include "pkt/chain.h"
 #include "pkt/parse.h"
 
-enum {
-	L4_ICMP4_UNREACHABLE = 3, /* too big (code 4) included */
-	L4_ICMP4_TIME_EXCEEDED = 11,
-	L4_ICMP4_PARAMETER = 12,
-	L4_ICMP6_UNREACHABLE = 1, /* and 2 too big, 3 time exceeded */
-	L4_ICMP6_PARAMETER = 4,
-	L4_ICMP4_ECHO = 8, /* requests */
-	L4_ICMP6_ECHO = 128,
-	L4_ICMP6_ND_FIRST = 133,     /* router solicitation */
-	L4_ICMP6_ND_LAST = 137,      /* redirect */
-	L4_QUOTED_FRAGMENT = 0x1fff, /* the offset's bits: 0 in the piece that has the ports */
-};
-
-struct l4_error {
-	__u8 type, code;
-	__u8 rest[6];
-};
+enum { L4_QUOTED_FRAGMENT = 0x1fff }; /* the offset's bits: 0 in the piece that has the ports */
 
 struct l4_port_pair {
 	__be16 source, dest;
@@ -52,11 +37,11 @@ PKT_INLINE int l4_icmp_is_error(const struct pkt *pkt, __u8 type)
 PKT_INLINE int l4_icmp_is_hosts(const struct pkt_ctx *ctx, const struct pkt *pkt)
 {
 	struct pkt_cursor cursor = pkt_cursor(ctx, pkt->l4);
-	struct l4_error *icmp;
+	l4_icmp *icmp;
 
 	if (pkt->proto != (pkt->version == 4 ? IPPROTO_ICMP : IPPROTO_ICMPV6))
 		return 0;
-	icmp = pkt_take(&cursor, struct l4_error);
+	icmp = pkt_take(&cursor, l4_icmp);
 	if (!icmp || pkt->l4 + sizeof(*icmp) > pkt->length + sizeof(pkt_eth))
 		return 1;
 	if (l4_icmp_is_error(pkt, icmp->type))
@@ -114,8 +99,6 @@ PKT_INLINE int l4_quote_ports(const struct pkt_ctx *ctx, struct pkt *pkt,
 	/* What stands behind the packet's end is Ethernet's padding, not a port. */
 	if (chain->later || at + sizeof(*ports) > chain->end || at > PKT_OFFSET_MAX)
 		return 0;
-	/* Or the compiler leaves the cursor's mask out: Linux 6.1's verifier knows no bound. */
-	asm volatile("" : "+r"(at));
 	cursor = pkt_cursor(ctx, at);
 	ports = pkt_take(&cursor, l4_ports);
 	if (!ports)
@@ -134,7 +117,7 @@ PKT_INLINE int l4_quote_ports(const struct pkt_ctx *ctx, struct pkt *pkt,
 PKT_INLINE int l4_quote_find(const struct pkt_ctx *ctx, struct pkt *pkt, __u32 *ret_at)
 {
 	struct pkt_cursor cursor = pkt_cursor(ctx, pkt->l4);
-	struct l4_error *error = pkt_take(&cursor, struct l4_error);
+	l4_icmp *error = pkt_take(&cursor, l4_icmp);
 	struct pkt_chain chain = {
 		.at = pkt->l4 + (__u32)sizeof(*error),
 		.end = pkt->length + (__u32)sizeof(pkt_eth),

@@ -15,6 +15,21 @@ PKT_INLINE __u16 pkt_csum_fold(__u32 sum)
 	return (__u16)sum;
 }
 
+/*
+ * The checksum after a change, which is the sum of the words that came and of the complements of
+ * those that went (RFC 1624, equation 3): a wrong one stays wrong.
+ */
+PKT_INLINE __u16 pkt_csum_change(__u16 check, __u32 change)
+{
+	return (__u16)~pkt_csum_fold((__u16)~check + change);
+}
+
+/* The same where a sum of words was `old` and is `new`. */
+PKT_INLINE __u16 pkt_csum_mend(__u16 check, __u32 old, __u32 new)
+{
+	return pkt_csum_change(check, (__u16)~pkt_csum_fold(old) + (__u32)pkt_csum_fold(new));
+}
+
 PKT_INLINE __u32 pkt_csum_word(__be32 word)
 {
 	return (__u32)(word & 0xffff) + (__u32)(word >> 16);

@@ -15,6 +15,9 @@
 
 enum pkt_tcp_flags { PKT_TCP_FIN = 1, PKT_TCP_SYN = 2, PKT_TCP_RST = 4, PKT_TCP_ACK = 16 };
 
+/* Kinds of options, and how many bytes a header has for them. */
+enum { PKT_TCP_OPTION_END, PKT_TCP_OPTION_NOP, PKT_TCP_OPTION_MSS, PKT_TCP_OPTIONS_MAX = 40 };
+
 /* What few packets need when they are wrapped, behind one question. */
 enum pkt_seldom {
 	PKT_SELDOM_TAGS = 1, /* came with VLAN tags */
@@ -78,7 +81,8 @@ PKT_INLINE enum pkt_parsed pkt_parse_ip4(struct pkt_cursor *cursor, struct pkt *
 	pkt->tos = ip->tos;
 	pkt->proto = ip->protocol;
 	pkt->fragment = (ip->frag_off & PKT_BE16(0x3fff)) != 0;
-	pkt->later = (ip->frag_off & PKT_BE16(0x1fff)) != 0;
+	if (pkt->fragment)
+		pkt->later = (ip->frag_off & PKT_BE16(0x1fff)) != 0;
 	pkt->l4 = (__u16)(sizeof(pkt_eth) + header);
 	pkt->src = pkt_addr4(ip->saddr);
 	pkt->dst = pkt_addr4(ip->daddr);
@@ -107,7 +111,7 @@ PKT_INLINE enum pkt_parsed pkt_parse_ip6(struct pkt_cursor *cursor, struct pkt *
 	return PKT_PARSED;
 }
 
-/* Fills version, lengths, addresses, protocol, ToS, fragment and l4. */
+/* Fills version, lengths, addresses, protocol, ToS, fragment and l4; `later` must be 0 before. */
 PKT_INLINE enum pkt_parsed pkt_parse_ip(const struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct pkt_cursor cursor = pkt_cursor(ctx, 0);

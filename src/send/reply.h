@@ -14,16 +14,13 @@
 #include "dp/verdict.h"
 #include "l4/answer.h"
 #include "l4/error.h"
+#include "l4/icmp.h"
 #include "l4/reset.h"
 #include "pkt/parse.h"
 #include "send/slow.h"
 
 enum {
 	REPLY_MTU6_MIN = 1280, /* RFC 8200, section 5 */
-	REPLY_ECHO_REQUEST = 8,
-	REPLY_ECHO = 0,
-	REPLY_ECHO_REQUEST6 = 128,
-	REPLY_ECHO6 = 129,
 	REPLY_NOBODY = -65536, /* in the place of an MTU: no backend */
 };
 
@@ -152,13 +149,13 @@ PKT_INLINE int reply_echo4(struct pkt_ctx *ctx, struct pkt *pkt)
 		return VERDICT_OTHER_PROTOCOL;
 	icmp = pkt_take(&cursor, l4_icmp);
 	if (!icmp || ip->ihl != 5 || pkt->length < sizeof(*ip) + sizeof(*icmp) ||
-	    !reply_is_echo(icmp, REPLY_ECHO_REQUEST))
+	    !reply_is_echo(icmp, L4_ICMP4_ECHO))
 		return VERDICT_OTHER_PROTOCOL;
 	if (!reply_is_allowed(pkt))
 		return VERDICT_REPLY_LIMITED;
 	/* Routers may cut the answer in pieces: it has an id, and no DF. */
 	l4_answer_ip4(ip, pkt, IPPROTO_ICMP, pkt->length, ip->id);
-	l4_answer_echo(icmp, REPLY_ECHO);
+	l4_answer_echo(icmp, L4_ICMP4_ECHO_REPLY);
 	return l4_answer_eth(ctx, 0) ? VERDICT_OTHER_PROTOCOL : VERDICT_ECHO_ANSWERED;
 }
 
@@ -172,12 +169,12 @@ PKT_INLINE int reply_echo6(struct pkt_ctx *ctx, struct pkt *pkt)
 		return VERDICT_OTHER_PROTOCOL;
 	icmp = pkt_take(&cursor, l4_icmp);
 	if (!icmp || ip->nexthdr != IPPROTO_ICMPV6 || pkt->length < sizeof(*ip) + sizeof(*icmp) ||
-	    !reply_is_echo(icmp, REPLY_ECHO_REQUEST6))
+	    !reply_is_echo(icmp, L4_ICMP6_ECHO))
 		return VERDICT_OTHER_PROTOCOL;
 	if (!reply_is_allowed(pkt))
 		return VERDICT_REPLY_LIMITED;
 	l4_answer_ip6(ip, pkt, IPPROTO_ICMPV6, pkt->length);
-	l4_answer_echo(icmp, REPLY_ECHO6);
+	l4_answer_echo(icmp, L4_ICMP6_ECHO_REPLY);
 	return l4_answer_eth(ctx, 0) ? VERDICT_OTHER_PROTOCOL : VERDICT_ECHO_ANSWERED;
 }
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * How a packet gets to its backend: the size check, and the outer headers in place. A part of
- * forward.h, which says what the includer supplies.
+ * dp/forward.h, which says what the includer supplies.
  */
 #pragma once
 
 #include "dp/abi.h"
 #include "dp/verdict.h"
-#include "l4/mss.h"
 #include "pkt/parse.h"
 #include "pkt/vlan.h"
 #include "send/reply.h"
+#include "send/wrap_mss.h"
 #include "send/wrap_option.h"
 #include "send/wrap_shim.h"
 #include "tunnel/encap.h"
@@ -34,8 +34,10 @@ PKT_INLINE int wrap_in4(struct pkt_ctx *ctx, const struct pkt *pkt,
 		return VERDICT_NO_HEADROOM;
 	cursor = pkt_cursor(ctx, 0);
 	eth = pkt_take(&cursor, pkt_eth);
+	if (!eth)
+		return VERDICT_NO_HEADROOM;
 	outer = pkt_take(&cursor, pkt_ip4);
-	if (!eth || !outer)
+	if (!outer)
 		return VERDICT_NO_HEADROOM;
 	pkt_copy_words(eth, backend->dst_mac, 2 * ETH_ALEN);
 	eth->h_proto = PKT_BE16(ETH_P_IP);
@@ -57,8 +59,10 @@ PKT_INLINE int wrap_in6(struct pkt_ctx *ctx, const struct pkt *pkt,
 		return VERDICT_NO_HEADROOM;
 	cursor = pkt_cursor(ctx, 0);
 	eth = pkt_take(&cursor, pkt_eth);
+	if (!eth)
+		return VERDICT_NO_HEADROOM;
 	outer = pkt_take(&cursor, pkt_ip6);
-	if (!eth || !outer)
+	if (!outer)
 		return VERDICT_NO_HEADROOM;
 	source.word[3] = wrap_vary(source.word[3], vary, pkt);
 	pkt_copy_words(eth, backend->dst_mac, 2 * ETH_ALEN);
@@ -165,20 +169,6 @@ PKT_INLINE int wrap_tag(struct pkt_ctx *ctx, const struct abi_backend *backend)
 
 	vlan.count = !vlan.outer ? 0 : vlan.inner ? 2 : 1;
 	return pkt_vlan_on(ctx, &vlan);
-}
-
-/* Lowers the MSS of a SYN to its service's, where it is larger. What has none is left alone. */
-PKT_STAGE int wrap_clamp(struct pkt_ctx *ctx, struct pkt *pkt)
-{
-	struct abi_service *service = pkt ? env_service(pkt->service) : 0;
-	struct l4_mss mss = {};
-
-	if (!service || !ctx)
-		return PKT_ON;
-	mss.limit = service->mss;
-	if (l4_mss_find(ctx, pkt, &mss) == L4_MSS_LARGE)
-		l4_mss_write(ctx, pkt, &mss);
-	return PKT_ON;
 }
 
 /*

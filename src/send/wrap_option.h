@@ -2,9 +2,9 @@
 /*
  * forward: ipopt. No tunnel: the packet goes to the backend's address and port as any other would,
  * and an option says which VIP and port it was for. Checksums are brought along by what changes
- * (RFC 1624), so a wrong one stays wrong. Of what has no ports (later pieces, ICMP errors, other
+ * (pkt/csum.h). Of what has no ports (later pieces, ICMP errors, other
  * protocols) nothing but IP is changed: whoever puts the VIP back makes it whole again. A part of
- * forward.h, which says what the includer supplies.
+ * dp/forward.h, which says what the includer supplies.
  */
 #pragma once
 
@@ -16,12 +16,6 @@
 #include "tunnel/mode.h"
 
 enum { WRAP_IHL_MAX = 13 }; /* of 15 words: more leaves no room for two */
-
-/* The checksum after a sum of words that came and of complements of those that went. */
-PKT_INLINE __u16 wrap_csum(__u16 check, __u32 change)
-{
-	return (__u16)~pkt_csum_fold((__u16)~check + change);
-}
 
 PKT_INLINE __u32 wrap_change16(__be16 from, __be16 to)
 {
@@ -66,14 +60,14 @@ PKT_INLINE int wrap_option_l4(const struct pkt_ctx *ctx, const struct pkt *pkt,
 		if (!tcp)
 			return VERDICT_NO_HEADROOM;
 		tcp->dest = port;
-		tcp->check = wrap_csum(tcp->check, change);
+		tcp->check = pkt_csum_change(tcp->check, change);
 	} else if (pkt->proto == IPPROTO_UDP) {
 		udp = pkt_take(&cursor, pkt_udp);
 		if (!udp)
 			return VERDICT_NO_HEADROOM;
 		udp->dest = port;
 		if (udp->check) {
-			udp->check = wrap_csum(udp->check, change);
+			udp->check = pkt_csum_change(udp->check, change);
 			udp->check = udp->check ? udp->check : 0xffff;
 		}
 	}
@@ -97,7 +91,7 @@ PKT_INLINE void wrap_option_ip4(pkt_ip4 *ip, tunnel_option4 *option, const struc
 	ip->ihl += 2;
 	ip->tot_len = length;
 	ip->daddr = backend->addr.word[3];
-	ip->check = wrap_csum(ip->check, change);
+	ip->check = pkt_csum_change(ip->check, change);
 }
 
 PKT_STAGE int wrap_option4(struct pkt_ctx *ctx, struct pkt *pkt)

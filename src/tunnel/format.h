@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What stands between the link header and the packet in those modes that tell the other end more
- * than where to go: headers as they are on the wire, for who writes them (encap.h, option.h) and
- * who takes them off. Ports are the VIP's and the one to deliver to, which differ where the backend
- * has a port of its own; a packet without ports has 0 in both. An ICMP error has those of the flow
- * that it quotes, so that the quote can be brought to the backend's port too.
+ * than where to go: headers as they are on the wire, for who writes them (encap.h,
+ * send/wrap_option.h) and who takes them off. Ports are the VIP's and the one to deliver to, which
+ * differ where the backend has a port of its own; a packet without ports has 0 in both. An ICMP
+ * error has those of the flow that it quotes, so that the quote can be brought to the backend's
+ * port too.
  */
 #pragma once
 

@@ -90,16 +90,14 @@ PKT_INLINE int tunnel_ecn(__u8 outer, __u8 inner)
 PKT_INLINE enum tunnel_stripped tunnel_carry_ecn4(pkt_ip4 *ip, __u8 outer)
 {
 	int ecn = tunnel_ecn(outer, ip->tos & 3);
-	__u32 sum = (__u16)~ip->check;
+	__u8 tos = (__u8)((ip->tos & 0xfc) | ecn);
 
 	if (ecn < 0)
 		return TUNNEL_LOST;
 	if (ecn == (ip->tos & 3))
 		return TUNNEL_STRIPPED;
-	/* RFC 1624, equation 3: the word that holds version, ihl and ToS changes. */
-	sum += (__u16)~PKT_BE16(ip->tos) + PKT_BE16((ip->tos & 0xfc) | ecn);
-	ip->tos = (__u8)((ip->tos & 0xfc) | ecn);
-	ip->check = (__u16)~pkt_csum_fold(sum);
+	ip->check = pkt_csum_mend(ip->check, PKT_BE16(ip->tos), PKT_BE16(tos));
+	ip->tos = tos;
 	return TUNNEL_STRIPPED;
 }
 

@@ -86,7 +86,7 @@ static void fuzz_clamp(const uint8_t *data, size_t size)
 	if (size)
 		memcpy(memory + 2, data, size);
 	if (clamp_wanted(cursor, &limits, &clamp)) {
-		must(clamp.mss.size <= L4_MSS_OPTIONS_MAX, "more options than a header has");
+		must(clamp.mss.size <= PKT_TCP_OPTIONS_MAX, "more options than a header has");
 		if (clamp.options_at + clamp.mss.size <= size) {
 			memcpy(clamp.options, data + clamp.options_at, clamp.mss.size);
 			if (clamp_walk(&clamp) == AGENT_CLAMP_CLAMPED)

@@ -116,7 +116,7 @@ static int find_native(const uint8_t *frame, size_t length, struct clamp *clamp)
 	memcpy(copy + 2, frame, length);
 	if (clamp_wanted(cursor, &limits, clamp)) {
 		found = AGENT_CLAMP_UNREADABLE;
-		assert_true(clamp->mss.size <= L4_MSS_OPTIONS_MAX);
+		assert_true(clamp->mss.size <= PKT_TCP_OPTIONS_MAX);
 		if (clamp->options_at + clamp->mss.size <= length) {
 			memcpy(clamp->options, copy + 2 + clamp->options_at, clamp->mss.size);
 			found = clamp_walk(clamp);

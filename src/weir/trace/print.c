@@ -152,7 +152,6 @@ static const char *why_text(uint32_t why)
 {
 	switch (why) {
 	case WHY_FLOW: return "the flow's entry gives it to";
-	case WHY_PREVIOUS: return "a flow from before a change, it stays with";
 	case WHY_CID: return "its connection id names";
 	case WHY_OPTION: return "its TCP option names";
 	case WHY_FRAGMENT: return "the other pieces went to";
