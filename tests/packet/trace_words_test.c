@@ -93,6 +93,7 @@ static const struct {
 	 "service quic: its policy cannot place the error\n"},
 	{CASE(BAD_SOURCE, TUNNEL("100.64.8.1")), NULL},
 	{CASE(NOT_ECT, TUNNEL("100.64.9.1"), .tos = 3), NULL},
+	{CASE(CIRCLED, TUNNEL("100.64.9.1"), .ttl = 1), NULL},
 	{CASE(FORWARDED, TUNNEL("100.64.9.1")), "service shop, slot "},
 	{CASE(EMPTY, TO(8)), "service silent, slot "},
 	{CASE(EMPTY_PASSED, TO(9)), "service host, slot "},
