@@ -72,7 +72,7 @@ static const char *const whole_rows[] = {
 	"tcp4 data",
 	"udp4",
 	"tcp4 ip options",
-	"tcp6 class over ipv4",
+	"case 35: tcp6 class over ipv4",
 	"udp6 over ipv4",
 	"tcp4 over ipv6",
 	"udp4 over ipv6",

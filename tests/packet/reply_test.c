@@ -19,7 +19,7 @@
 #include "../lib/world/world.h"
 #include "dp/verdict.h"
 
-enum { DONT = 0x4000, TCP4 = 40, TCP6 = 60, OUTER4 = 20 };
+enum { DONT = 0x4000, MORE = 0x2000, TCP4 = 40, TCP6 = 60, OUTER4 = 20 };
 
 static struct engine_outcome outcome;
 
@@ -96,8 +96,8 @@ static void test_limit(void **state)
 	assert_int_equal(run(&echo4), VERDICT_REPLY_LIMITED);
 }
 
-/* Case 1 and 2, as the sender reads it. */
-static void test_fields4(void **state)
+/* Cases 1 and 2, as the sender reads it. */
+static void test_case_2_fields4(void **state)
 {
 	const size_t ip = FRAME_ETH, icmp = ip + 20, quote = icmp + 8;
 
@@ -122,7 +122,7 @@ static void test_fields4(void **state)
 	assert_int_equal(get(quote + 20, 4), 40000U << 16 | 80);
 }
 
-static void test_fields6(void **state)
+static void test_case_2_fields6(void **state)
 {
 	const size_t ip = FRAME_ETH, icmp = ip + 40, quote = icmp + 8;
 	uint32_t sum;
@@ -143,6 +143,72 @@ static void test_fields6(void **state)
 	sum = (uint16_t)~frame_checksum(outcome.bytes + ip + 8, 32, 1240 + IPPROTO_ICMPV6);
 	assert_int_equal(frame_checksum(outcome.bytes + icmp, 1240, sum), 0);
 	assert_int_equal(get(quote + 40, 4), 40000U << 16 | 80);
+}
+
+/* Case 1: a full-size packet, by each mode to an IPv4 backend. */
+static void test_case_1_every_mode(void **state)
+{
+	static const struct {
+		uint8_t mode;
+		uint32_t told4, told6;
+	} modes[] = {
+		{TUNNEL_IPIP, 1480, 1480},   {TUNNEL_GRE, 1476, 1476},  {TUNNEL_GUE, 1472, 1472},
+		{TUNNEL_GENEVE, 1452, 1440}, {TUNNEL_GUE0, 1460, 1460},
+	};
+
+	(void)state;
+	for (size_t m = 0; m < sizeof(modes) / sizeof(modes[0]); m++) {
+		for (size_t i = 0; i < engine_count; i++)
+			engines[i].tables->services[WORLD_SMALL].mode = modes[m].mode;
+		/* The path has 1500 bytes, 20 of them for IP in IP. */
+		assert_int_equal(run_sized(false, 1480, 1500), VERDICT_TOO_BIG_ANSWERED);
+		assert_int_equal(get(FRAME_ETH + 20, 2), 0x0304);
+		assert_int_equal(get(FRAME_ETH + 24, 4), modes[m].told4);
+		assert_int_equal(get(FRAME_ETH + 12, 4), 0xc6336450);
+		assert_int_equal(run_sized(false, 1480, modes[m].told4 + 1),
+				 VERDICT_TOO_BIG_ANSWERED);
+		assert_int_equal(run_sized(false, 1480, modes[m].told4), VERDICT_FORWARDED);
+		assert_int_equal(run_sized(true, 1480, 1500), VERDICT_TOO_BIG_ANSWERED);
+		assert_int_equal(get(FRAME_ETH + 40, 2), 0x0200);
+		assert_int_equal(get(FRAME_ETH + 44, 4), modes[m].told6);
+		assert_int_equal(run_sized(true, 1480, modes[m].told6), VERDICT_FORWARDED);
+	}
+}
+
+/* Case 2: where the sender is a backend of another balancer, that one takes the answer in. */
+static void test_case_2_a_peer_takes_it(void **state)
+{
+	const struct frame_spec from_vips[] = {
+		{.src = WORLD_ONE4_VIP4, .sport = 80, .dst = WORLD_SMALL_VIP4, .frag = DONT},
+		{.src = WORLD_ONE6_VIP6, .sport = 80, .dst = WORLD_SMALL_VIP6},
+		/* Of a packet with every field set, and of a first piece. */
+		{.src = WORLD_ONE4_VIP4,
+		 .sport = 80,
+		 .dst = WORLD_SMALL_VIP4,
+		 .frag = DONT | 0x8000,
+		 .tos = 0xff,
+		 .ttl = 1,
+		 .ip_options = 40},
+		{.src = WORLD_ONE4_VIP4, .sport = 80, .dst = WORLD_SMALL_VIP4, .frag = DONT | MORE},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(from_vips) / sizeof(from_vips[0]); i++) {
+		struct frame_spec spec = from_vips[i];
+		struct frame answer = {0};
+
+		spec.payload = 1400;
+		assert_int_equal(run(&spec), VERDICT_TOO_BIG_ANSWERED);
+		answer.length = outcome.result.length;
+		memcpy(answer.bytes, outcome.bytes, answer.length);
+		answer.ip = FRAME_ETH;
+		if (i != 1)
+			assert_int_equal(get(FRAME_ETH + 4, 4), DONT);
+		engines_run("peer", &answer, &outcome);
+		assert_int_equal(outcome.result.trace.verdict, VERDICT_FORWARDED);
+		assert_int_equal(outcome.result.trace.why, WHY_ICMP);
+		assert_int_equal(outcome.result.trace.backend, i == 1 ? WORLD_B6 : WORLD_B4);
+	}
 }
 
 /* Every length around what fits; what IP itself guarantees is never asked to be less. */
@@ -199,8 +265,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(engines_test_kernel_ran),
 		cmocka_unit_test_setup(test_limit, refill),
-		cmocka_unit_test_setup(test_fields4, refill),
-		cmocka_unit_test_setup(test_fields6, refill),
+		cmocka_unit_test_setup(test_case_2_fields4, refill),
+		cmocka_unit_test_setup(test_case_2_fields6, refill),
+		cmocka_unit_test_setup(test_case_1_every_mode, refill),
+		cmocka_unit_test_setup(test_case_2_a_peer_takes_it, refill),
 		cmocka_unit_test_setup(test_sizes, refill),
 		cmocka_unit_test_setup(test_counters, refill),
 	};

@@ -258,8 +258,8 @@ static void test_mapped_source(void **state)
 	assert_int_equal(verdict_of(&arrived), VERDICT_BAD_SOURCE);
 }
 
-/* What the way marked goes in (RFC 6040), or the packet is lost. */
-static void test_congestion(void **state)
+/* Case 35, by each tunnel: what the way marked goes in (RFC 6040), or the packet is lost. */
+static void test_case_35_congestion(void **state)
 {
 	static struct frame inner, arrived;
 
@@ -431,7 +431,7 @@ int main(void)
 		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_strangers),
 		cmocka_unit_test(test_mapped_source),
-		cmocka_unit_test(test_congestion),
+		cmocka_unit_test(test_case_35_congestion),
 		cmocka_unit_test(test_one_level),
 		cmocka_unit_test(test_every_length),
 		cmocka_unit_test(test_damage),

@@ -250,7 +250,8 @@ static void assert_shares_within_a_slot(size_t count, uint32_t size)
 	}
 }
 
-static void test_shares_are_within_a_slot(void **state)
+/* Case 33: small weights count as large ones do, and each has its share. */
+static void test_case_33_shares_are_within_a_slot(void **state)
 {
 	static const uint32_t tenfold[] = {1, 10}, thousand[] = {100, 1000};
 	static const uint32_t nine[] = {1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 100};
@@ -279,8 +280,8 @@ static void test_shares_are_within_a_slot(void **state)
 	}
 }
 
-/* 1:10 and 100:1000 are the same table, not only the same shares. */
-static void test_weights_are_relative(void **state)
+/* Case 33: 1:10 and 100:1000 are the same table, not only the same shares. */
+static void test_case_33_weights_are_relative(void **state)
 {
 	static const uint32_t tenfold[] = {1, 10};
 
@@ -422,8 +423,8 @@ int main(void)
 		cmocka_unit_test(test_published_weights),
 		cmocka_unit_test(test_every_list_is_a_permutation),
 		cmocka_unit_test(test_skip_covers_its_range),
-		cmocka_unit_test(test_shares_are_within_a_slot),
-		cmocka_unit_test(test_weights_are_relative),
+		cmocka_unit_test(test_case_33_shares_are_within_a_slot),
+		cmocka_unit_test(test_case_33_weights_are_relative),
 		cmocka_unit_test(test_order_does_not_matter),
 		cmocka_unit_test(test_one_and_none),
 		cmocka_unit_test(test_refusals),

@@ -157,6 +157,7 @@ static const char *why_text(uint32_t why)
 	case WHY_FRAGMENT: return "the other pieces went to";
 	case WHY_ICMP: return "an error about a flow of";
 	case WHY_OTHER: return "whose owner is down, so the slot's other owner takes it:";
+	case WHY_LIMIT: return "it was for";
 	default: return "the slot gives it to";
 	}
 }
@@ -196,15 +197,34 @@ static struct policy_text policy_text(const struct trace_names *names,
 	return policy;
 }
 
+/* Refused before a slot was asked, so that there is none to tell of. */
+static const char *refused_text(const struct abi_trace *trace)
+{
+	if (trace->backend)
+		return NULL;
+	switch (trace->why) {
+	case WHY_ACL: return "its access list refused it";
+	case WHY_RATE: return "its rate limit refused it";
+	case WHY_FRAGMENT: return "its setting for fragments refused it";
+	case WHY_ICMP: return "its policy cannot place the error";
+	default: return NULL;
+	}
+}
+
 /* Where the slot points now is worth saying where an entry decided otherwise. */
 static void print_choice(const struct trace_names *names, const struct abi_trace *trace)
 {
 	uint64_t table = names->tables->services[trace->service].table;
 	uint32_t first = (uint32_t)table, size = (uint32_t)(table >> 32);
 	const char *backend = backend_name(names, trace->backend), *owner = NULL;
+	const char *refused = refused_text(trace);
 	char text[ADDR_TEXT_MAX];
 	struct addr addr;
 
+	if (refused) {
+		printf("   service %s: %s", service_name(names, trace->service), refused);
+		return;
+	}
 	if (trace->slot < size)
 		owner = backend_name(names,
 				     abi_slot_current(names->tables->slots[first + trace->slot]));

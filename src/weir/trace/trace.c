@@ -26,6 +26,7 @@
 enum {
 	FRAME_MAX = DP_RUN_LENGTH_MAX, /* in both engines, so that they print the same */
 	IFINDEX = 1,                   /* where frames come in, and leave */
+	IFINDEX_AWAY = 2,              /* of --away */
 	MTU_DEFAULT = 1500,
 	/* Any numbers do, but the same for both engines: eviction depends on them. */
 	FLOW_SECRET = 0x77656972,
@@ -35,7 +36,7 @@ enum {
 static const char name[] = "trace";
 
 struct options {
-	const char *config, *pcap, *engine, *down, *drain, *mac;
+	const char *config, *pcap, *engine, *down, *drain, *lost, *away, *mac;
 	const char **packets; /* of --packet, in hex */
 	size_t packet_count;
 	bool json, help;
@@ -72,6 +73,8 @@ static void print_help(void)
 	     "  --down NAMES       backends taken as down: b1,b2 or pool/b1; all others are "
 	     "healthy\n"
 	     "  --drain NAMES      backends taken as draining\n"
+	     "  --lost NAMES       backends whose next hop is taken as unknown\n"
+	     "  --away NAMES       backends taken as behind another interface\n"
 	     "  --mac SRC,DST      of frames that leave (02:00:00:00:00:01,02:00:00:00:00:02)\n"
 	     "  --json             a JSON object a packet: verdict, action, service, backend, "
 	     "why,\n"
@@ -92,6 +95,7 @@ static int parse_options(int argc, char **argv, struct options *options)
 		{"config", required_argument, NULL, 'c'}, {"packet", required_argument, NULL, 'p'},
 		{"pcap", required_argument, NULL, 'f'},   {"engine", required_argument, NULL, 'e'},
 		{"down", required_argument, NULL, 'd'},   {"drain", required_argument, NULL, 'r'},
+		{"lost", required_argument, NULL, 'l'},   {"away", required_argument, NULL, 'a'},
 		{"mac", required_argument, NULL, 'm'},    {"json", no_argument, NULL, 'j'},
 		{"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
 	};
@@ -105,6 +109,8 @@ static int parse_options(int argc, char **argv, struct options *options)
 		case 'e': wrong = set_once(&options->engine, "engine", optarg); break;
 		case 'd': wrong = set_once(&options->down, "down", optarg); break;
 		case 'r': wrong = set_once(&options->drain, "drain", optarg); break;
+		case 'l': wrong = set_once(&options->lost, "lost", optarg); break;
+		case 'a': wrong = set_once(&options->away, "away", optarg); break;
 		case 'm': wrong = set_once(&options->mac, "mac", optarg); break;
 		case 'j': options->json = true; break;
 		case 'h': options->help = true; return 0;
@@ -214,15 +220,33 @@ static bool is_named(const struct conf_pool *pool, const struct conf_backend *ba
 	return strlen(backend->name) == length && memcmp(backend->name, text, length) == 0;
 }
 
-static void apply_state(struct trace *trace, size_t pool, size_t member, bool down)
+/* What an option says of a backend. */
+typedef void apply_fn(struct trace *trace, size_t pool, size_t member);
+
+static void apply_down(struct trace *trace, size_t pool, size_t member)
 {
-	if (down)
-		balancer_set_health(trace->balancer, pool, member, POOL_UNHEALTHY, 0);
-	else
-		balancer_set_admin(trace->balancer, pool, member, POOL_DRAIN, 0);
+	balancer_set_health(trace->balancer, pool, member, POOL_UNHEALTHY, 0);
 }
 
-static size_t apply_name(struct trace *trace, const char *text, size_t length, bool down)
+static void apply_drain(struct trace *trace, size_t pool, size_t member)
+{
+	balancer_set_admin(trace->balancer, pool, member, POOL_DRAIN, 0);
+}
+
+static void apply_away(struct trace *trace, size_t pool, size_t member)
+{
+	struct dp_nexthop hop = trace->hop;
+
+	hop.ifindex = IFINDEX_AWAY;
+	balancer_set_nexthop(trace->balancer, pool, member, &hop);
+}
+
+static void apply_lost(struct trace *trace, size_t pool, size_t member)
+{
+	balancer_set_nexthop(trace->balancer, pool, member, NULL);
+}
+
+static size_t apply_name(struct trace *trace, const char *text, size_t length, apply_fn *apply)
 {
 	size_t found = 0;
 
@@ -232,24 +256,44 @@ static size_t apply_name(struct trace *trace, const char *text, size_t length, b
 		for (size_t m = 0; m < pool->backend_count; m++) {
 			if (!is_named(pool, &pool->backends[m], text, length))
 				continue;
-			apply_state(trace, p, m, down);
+			apply(trace, p, m);
 			found++;
 		}
 	}
 	return found;
 }
 
-static int apply_names(struct trace *trace, const char *list, bool down)
+static int apply_names(struct trace *trace, const char *option, const char *list, apply_fn *apply)
 {
 	while (list) {
 		size_t length = strcspn(list, ",");
 
-		if (!apply_name(trace, list, length, down))
-			return command_usage_error(name, "--%s: no backend \"%.*s\"",
-						   down ? "down" : "drain", (int)length, list);
+		if (!apply_name(trace, list, length, apply))
+			return command_usage_error(name, "--%s: no backend \"%.*s\"", option,
+						   (int)length, list);
 		list = list[length] ? list + length + 1 : NULL;
 	}
 	return 0;
+}
+
+/* In this order: a backend that is both lost and away is lost. */
+static int apply_options(struct trace *trace)
+{
+	const struct options *options = trace->options;
+	const struct {
+		const char *option, *list;
+		apply_fn *apply;
+	} all[] = {
+		{"down", options->down, apply_down},
+		{"drain", options->drain, apply_drain},
+		{"away", options->away, apply_away},
+		{"lost", options->lost, apply_lost},
+	};
+	int wrong = 0;
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) && !wrong; i++)
+		wrong = apply_names(trace, all[i].option, all[i].list, all[i].apply);
+	return wrong;
 }
 
 static void set_sources(struct trace *trace)
@@ -292,9 +336,7 @@ static int fill_tables(struct trace *trace)
 		for (size_t m = 0; m < conf->pools[p].backend_count; m++)
 			balancer_set_nexthop(trace->balancer, p, m, &trace->hop);
 	}
-	wrong = apply_names(trace, trace->options->down, true);
-	if (!wrong)
-		wrong = apply_names(trace, trace->options->drain, false);
+	wrong = apply_options(trace);
 	balancer_settle(trace->balancer);
 	if (!wrong && trace_names_init(&trace->names, trace->balancer, trace->tables) != 0)
 		wrong = command_fail(name, "out of memory");

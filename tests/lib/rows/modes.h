@@ -22,7 +22,7 @@
 	IN(mode, "tcp4 by " #mode, TO4_OF(mode), .payload = 100),                                 \
 		IN(mode, "tcp4 syn by " #mode, TO4_OF(mode), .tcp_flags = FRAME_SYN,              \
 		   .tcp_options = 20),                                                            \
-		IN(mode, "tcp4 tos by " #mode, TO4_OF(mode), .tos = 0xb9, .ttl = 1),              \
+		IN(mode, "case 35: tcp4 tos by " #mode, TO4_OF(mode), .tos = 0xb9, .ttl = 1),     \
 		IN(mode, "tcp4 df by " #mode, TO4_OF(mode), .frag = DONT),                        \
 		IN(mode, "tcp4 ip options by " #mode, TO4_OF(mode), .ip_options = 8,              \
 		   .payload = 3),                                                                 \
@@ -35,7 +35,7 @@
 		     LONGER4(overhead), .frag = DONT)
 #define FIRST6(mode, overhead)                                                                    \
 	IN(mode, "tcp6 by " #mode, TO6_OF(mode), .payload = 100),                                 \
-		IN(mode, "tcp6 class by " #mode, TO6_OF(mode), .tos = 0xff, .ttl = 1),            \
+		IN(mode, "case 35: tcp6 class by " #mode, TO6_OF(mode), .tos = 0xff, .ttl = 1),   \
 		IN(mode, "tcp6 padded by " #mode, TO6_OF(mode), .padding = 2),                    \
 		IN(mode, "udp6 by " #mode, TO6_OF(mode), DNS, .payload = 1),                      \
 		IN(mode, "tcp6 as long as the path by " #mode, TO6_OF(mode), LONGEST6(overhead)), \

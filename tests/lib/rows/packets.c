@@ -18,8 +18,8 @@ const struct packet_row packet_rows[] = {
 	TO_B4("tcp4 most options", TO4(WORLD_ONE4_VIP4), .tcp_options = 40),
 	TO_B4("tcp4 first port of a range", TO4(WORLD_ONE4_VIP4), .dport = 8000),
 	TO_B4("tcp4 last port of a range", TO4(WORLD_ONE4_VIP4), .dport = 8099),
-	TO_B4("tcp4 tos", TO4(WORLD_ONE4_VIP4), .tos = 0xb9),
-	TO_B4("tcp4 tos with all bits", TO4(WORLD_ONE4_VIP4), .tos = 0xff),
+	TO_B4("case 35: tcp4 tos", TO4(WORLD_ONE4_VIP4), .tos = 0xb9),
+	TO_B4("case 35: tcp4 tos with all bits", TO4(WORLD_ONE4_VIP4), .tos = 0xff),
 	TO_B4("tcp4 ttl 1", TO4(WORLD_ONE4_VIP4), .ttl = 1),
 	TO_B4("tcp4 df", TO4(WORLD_ONE4_VIP4), .frag = DONT),
 	TO_B4("tcp4 reserved flag", TO4(WORLD_ONE4_VIP4), .frag = 0x8000),
@@ -50,7 +50,7 @@ const struct packet_row packet_rows[] = {
 	/* 6in4 */
 	TO_B4("tcp6 syn over ipv4", TO6(WORLD_ONE4_VIP6), .tcp_flags = FRAME_SYN,
 	      .tcp_options = 20),
-	TO_B4("tcp6 class over ipv4", TO6(WORLD_ONE4_VIP6), .tos = 0xb9, .payload = 3),
+	TO_B4("case 35: tcp6 class over ipv4", TO6(WORLD_ONE4_VIP6), .tos = 0xb9, .payload = 3),
 	TO_B4("udp6 over ipv4", TO6(WORLD_ONE4_VIP6), .proto = IPPROTO_UDP, .dport = 53,
 	      .payload = 40),
 	TO_B4("tcp6 padded over ipv4", TO6(WORLD_ONE4_VIP6), .padding = 2),
@@ -60,7 +60,7 @@ const struct packet_row packet_rows[] = {
 
 	/* 4in6 */
 	TO_B6("tcp4 over ipv6", TO4(WORLD_ONE6_VIP4), .payload = 100),
-	TO_B6("tcp4 tos over ipv6", TO4(WORLD_ONE6_VIP4), .tos = 0x47),
+	TO_B6("case 35: tcp4 tos over ipv6", TO4(WORLD_ONE6_VIP4), .tos = 0x47),
 	TO_B6("tcp4 ip options over ipv6", TO4(WORLD_ONE6_VIP4), .ip_options = 8),
 	TO_B6("tcp4 padded over ipv6", TO4(WORLD_ONE6_VIP4), .padding = 6),
 	TO_B6("udp4 over ipv6", TO4(WORLD_ONE6_VIP4), .proto = IPPROTO_UDP, .dport = 443,
@@ -69,7 +69,7 @@ const struct packet_row packet_rows[] = {
 
 	/* 6in6 */
 	TO_B6("tcp6 syn", TO6(WORLD_ONE6_VIP6), .tcp_flags = FRAME_SYN, .tcp_options = 20),
-	TO_B6("tcp6 class with all bits", TO6(WORLD_ONE6_VIP6), .tos = 0xff),
+	TO_B6("case 35: tcp6 class with all bits", TO6(WORLD_ONE6_VIP6), .tos = 0xff),
 	TO_B6("tcp6 hop limit 1", TO6(WORLD_ONE6_VIP6), .ttl = 1),
 	TO_B6("tcp6 flow label of ones", TO6(WORLD_ONE6_VIP6), LIE(IP, 1, 3, 0x0fffff)),
 	TO_B6("tcp6 padded", TO6(WORLD_ONE6_VIP6), .padding = 2),

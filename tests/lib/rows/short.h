@@ -88,14 +88,14 @@
 	IN(mode, "tcp4 by " name, TO4_OF(mode), .payload = 100),                                   \
 		IN(mode, "tcp4 syn by " name, TO4_OF(mode), .tcp_flags = FRAME_SYN,                \
 		   .tcp_options = 20),                                                             \
-		IN(mode, "tcp4 tos by " name, TO4_OF(mode), .tos = 0xb9, .ttl = 1),                \
+		IN(mode, "case 35: tcp4 tos by " name, TO4_OF(mode), .tos = 0xb9, .ttl = 1),       \
 		IN(mode, "tcp4 df by " name, TO4_OF(mode), .frag = DONT),                          \
 		IN(mode, "tcp4 ip options by " name, TO4_OF(mode), .ip_options = 8, .payload = 3), \
 		IN(mode, "tcp4 padded by " name, TO4_OF(mode), .padding = 6),                      \
 		IN(mode, "udp4 by " name, TO4_OF(mode), .proto = IPPROTO_UDP, .dport = 53,         \
 		   .payload = 33),                                                                 \
 		IN(mode, "tcp6 by " name, TO6_OF(mode), .payload = 100),                           \
-		IN(mode, "tcp6 class by " name, TO6_OF(mode), .tos = 0xff, .ttl = 1),              \
+		IN(mode, "case 35: tcp6 class by " name, TO6_OF(mode), .tos = 0xff, .ttl = 1),     \
 		IN(mode, "tcp6 padded by " name, TO6_OF(mode), .padding = 2),                      \
 		IN(mode, "udp6 by " name, TO6_OF(mode), .proto = IPPROTO_UDP, .dport = 53,         \
 		   .payload = 1),                                                                  \
