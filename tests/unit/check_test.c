@@ -238,6 +238,28 @@ static void test_wrong(void **state)
 	assert_says(err, "weir check: cannot open /nowhere/file: No such file");
 }
 
+/* Where agents must take in more than they do by default. */
+static void test_agents_needed(void **state)
+{
+	(void)state;
+	assert_int_equal(CHECK(GOOD, "-"), EXIT_OK);
+	assert_null(strstr(out, "agents need"));
+	assert_int_equal(
+		CHECK("node: {name: lb1, interfaces: [eth0]}\n"
+		      "pools: [{name: web, backends: [{name: b1, address: 10.0.1.1}]}]\n"
+		      "services:\n"
+		      "- {name: a, vips: [192.0.2.1], listen: [tcp/80], pool: web}\n"
+		      "- {name: b, vips: [192.0.2.2], listen: [tcp/80], pool: web, forward: "
+		      "l2dsr}\n"
+		      "- {name: c, vips: [192.0.2.3], listen: [tcp/80], pool: web, forward: "
+		      "ipopt}\n"
+		      "- {name: d, vips: [192.0.2.4], listen: [tcp/80], pool: web, forward: "
+		      "geneve}\n",
+		      "-"),
+		EXIT_OK);
+	assert_says(out, "\nnote: -:7:3: agents need forward: [ipip, geneve, ipopt]\n");
+}
+
 static void test_agent(void **state)
 {
 	(void)state;
@@ -353,11 +375,12 @@ static void test_command_line(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_right),           cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_sizes_of_modes),  cmocka_unit_test(test_settings),
-		cmocka_unit_test(test_sizes_of_modes),  cmocka_unit_test(test_wrong),
-		cmocka_unit_test(test_agent),           cmocka_unit_test(test_json),
-		cmocka_unit_test(test_schema_and_keys), cmocka_unit_test(test_command_line),
+		cmocka_unit_test(test_right),          cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_sizes_of_modes), cmocka_unit_test(test_settings),
+		cmocka_unit_test(test_sizes_of_modes), cmocka_unit_test(test_wrong),
+		cmocka_unit_test(test_agent),          cmocka_unit_test(test_agents_needed),
+		cmocka_unit_test(test_json),           cmocka_unit_test(test_schema_and_keys),
+		cmocka_unit_test(test_command_line),
 	};
 
 	return cmocka_run_group_tests_name("check", tests, NULL, NULL);
