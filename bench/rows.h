@@ -61,8 +61,7 @@ ALL_FAMILIES("ipip", TUNNEL_IPIP), ALL_FAMILIES("gre", TUNNEL_GRE), ALL_FAMILIES
 
 	/* How much there is of it. A service pins fragments unless told not to. */
 	{.name = "tcp of a service that pins fragments", .flags = ABI_SERVICE_FRAGMENTS},
-	{.name = "1 flow", .flows = 1},
-	{.name = "16k flows", .flows = 16384},
+	{.name = "1 flow", .flows = 1}, {.name = "16k flows", .flows = 16384},
 	{.name = "512k flows", .flows = 524288},
 	{.name = "64 services", .vips = 64, .flows = 16384},
 	{.name = "1 flow tracked", .flows = 1, .flags = ABI_SERVICE_TRACK},
