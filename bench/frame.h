@@ -5,9 +5,10 @@
 #include <linux/types.h>
 
 enum {
-	BENCH_HEADERS = 96,  /* bytes that are written anew; no frame is shorter */
-	BENCH_PORT_AT = 128, /* the port's offset is below it: a power of two */
-	BENCH_PORT = 20000,  /* the first source port */
+	BENCH_HEADERS = 96,   /* bytes that are written anew; no frame is shorter */
+	BENCH_PORT_AT = 128,  /* the port's offset is below it: a power of two */
+	BENCH_PORT = 20000,   /* the first source port */
+	BENCH_PORT_BITS = 14, /* so many of a flow's number are in its port, others in its source */
 	BENCH_MOVE = 20,
 };
 
@@ -16,7 +17,12 @@ struct bench_frame {
 	__u32 head;       /* how far the measured program moves the start forth */
 	__u32 port_at;    /* where the source port stands; 0: there is none */
 	__u32 flows_mask; /* flows less one, a power of two less one */
+	__u32 source_at;  /* where the source address's last byte stands; 0: it is left alone */
+	__u32 vip_at;     /* the same of the destination's */
+	__u32 vips_mask;  /* VIPs less one, a power of two less one */
+	__u32 first;      /* the first round's flow */
 	__u32 round;      /* the next one, from 0 */
+	__u32 begin;      /* at which the time begins */
 	__u32 last;       /* at which the time ends */
 	__u64 begin_ns;
 	__u64 end_ns;

@@ -55,6 +55,20 @@ ALL_FAMILIES("ipip", TUNNEL_IPIP), ALL_FAMILIES("gre", TUNNEL_GRE), ALL_FAMILIES
 	 .inner6 = true,
 	 .outer6 = true},
 
+	{.name = "for a vip that is a prefix", .kind = KIND_RANGE},
+	{.name = "neither tcp nor udp, of proto: any", .kind = KIND_OTHER},
+	{.name = "in another balancer's tunnel", .kind = KIND_TUNNELED},
+
+	/* How much there is of it. A service pins fragments unless told not to. */
+	{.name = "tcp of a service that pins fragments", .flags = ABI_SERVICE_FRAGMENTS},
+	{.name = "1 flow", .flows = 1}, {.name = "16k flows", .flows = 16384},
+	{.name = "512k flows", .flows = 524288},
+	{.name = "64 services", .vips = 64, .flows = 16384},
+	{.name = "1 flow tracked", .flows = 1, .flags = ABI_SERVICE_TRACK},
+	{.name = "16k flows tracked", .flows = 16384, .flags = ABI_SERVICE_TRACK},
+	{.name = "512k flows tracked", .flows = 524288, .flags = ABI_SERVICE_TRACK},
+	{.name = "64 services tracked", .vips = 64, .flows = 16384, .flags = ABI_SERVICE_TRACK},
+
 	/* What the node answers, and what it does not take. */
 	{.name = "echo, ipv4", .kind = KIND_ECHO},
 	{.name = "echo, ipv6", .kind = KIND_ECHO, .inner6 = true, .outer6 = true},
@@ -65,6 +79,16 @@ ALL_FAMILIES("ipip", TUNNEL_IPIP), ALL_FAMILIES("gre", TUNNEL_GRE), ALL_FAMILIES
 	 .outer6 = true,
 	 .flags = ABI_SERVICE_TOO_BIG,
 	 .head = 48},
+	{.name = "no backend, tcp: reset", .empty = true, .flags = ABI_SERVICE_REJECT},
+	{.name = "no backend, udp: icmp",
+	 .kind = KIND_UDP,
+	 .empty = true,
+	 .flags = ABI_SERVICE_REJECT},
+	{.name = "too big, to the daemon", .kind = KIND_SPLIT, .flags = ABI_SERVICE_NODF_FRAGMENT},
+	{.name = "denied by a list of 1000 prefixes",
+	 .kind = KIND_DENIED,
+	 .flags = ABI_SERVICE_ACCESS},
+	{.name = "above the rate limit", .kind = KIND_LIMITED, .flags = ABI_SERVICE_RATE},
 	{.name = "no vip, ipv4", .kind = KIND_NOT_VIP},
 	{.name = "no vip, ipv6", .kind = KIND_NOT_VIP, .inner6 = true, .outer6 = true},
 	{.name = "no ip", .kind = KIND_NOT_IP},

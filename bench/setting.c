@@ -8,11 +8,13 @@
 #include <string.h>
 
 enum {
-	POOLS = 3, /* by IPv4, by IPv6, by IPv4 into a VLAN */
+	POOLS = 3, /* by IPv4, by IPv6, by IPv4 into a VLAN; those of many VIPs follow */
 	LIST_PREFIXES = 1000,
 	IFINDEX = 1, /* of the loopback, which a test run comes in at */
 	LINE_MAX = 48,
 };
+
+#define BALANCERS "10.7.0"
 
 const struct bench_row bench_rows[] = {
 #include "bench/rows.h"
@@ -42,6 +44,20 @@ static const char *vip_text(size_t row, bool ipv6, char text[LINE_MAX])
 	return text;
 }
 
+/* The range that holds such a VIP is 198.19.ROW.0/24. */
+static const char *dst_text(size_t row, char text[LINE_MAX])
+{
+	const struct bench_row *of = &bench_rows[row];
+
+	if (of->kind == KIND_RANGE)
+		snprintf(text, LINE_MAX, "198.19.%zu.7", row);
+	else if (of->vips)
+		snprintf(text, LINE_MAX, "198.20.%zu.0", row);
+	else
+		vip_text(row, of->inner6, text);
+	return text;
+}
+
 static void fill_backend(struct dp_tables *tables, uint32_t pool, uint32_t at)
 {
 	struct abi_backend *backend = &tables->backends[1 + pool * BENCH_POOL_BACKENDS + at];
@@ -54,7 +70,7 @@ static void fill_backend(struct dp_tables *tables, uint32_t pool, uint32_t at)
 	char text[LINE_MAX];
 	struct addr addr;
 
-	snprintf(text, sizeof(text), pool == 1 ? "2001:db8:9::%x" : "10.9.0.%u", at + 1);
+	snprintf(text, sizeof(text), pool == 1 ? "2001:db8:9::%x" : "10.9.%2$u.%1$u", at + 1, pool);
 	addr = parse(text);
 	backend->identity = 1000 + pool * BENCH_POOL_BACKENDS + at;
 	backend->generation = 1;
@@ -65,7 +81,7 @@ static void fill_backend(struct dp_tables *tables, uint32_t pool, uint32_t at)
 
 static void fill_pools(struct dp_tables *tables)
 {
-	for (uint32_t pool = 0; pool < POOLS; pool++) {
+	for (uint32_t pool = 0; pool < POOLS + BENCH_VIPS_MAX; pool++) {
 		uint32_t first = 1 + pool * BENCH_POOL_BACKENDS;
 
 		for (uint32_t i = 0; i < BENCH_POOL_BACKENDS; i++)
@@ -82,31 +98,71 @@ static void fill_service(struct dp_tables *tables, size_t row)
 	struct abi_service *service = &tables->services[row + 1];
 	uint32_t pool = bench_rows[row].tagged ? 2 : bench_rows[row].outer6 ? 1 : 0;
 
-	service->table = abi_table(pool * BENCH_POOL_SLOTS, BENCH_POOL_SLOTS);
+	service->table =
+		abi_table(pool * BENCH_POOL_SLOTS, bench_rows[row].empty ? 0 : BENCH_POOL_SLOTS);
 	service->mode = (uint8_t)bench_rows[row].mode;
 	service->flags = bench_rows[row].flags;
 	service->policy = bench_rows[row].policy;
 	service->source_prefix4 = 24;
 	service->source_prefix6 = 56;
-	service->access = ABI_LIST_ACCESS;
+	service->access = ABI_LIST_ACCESS + (bench_rows[row].kind == KIND_DENIED);
 	service->mss = 1400;
 	service->cid_length = 2;
-	service->rate_gap = 1;
+	service->rate_gap = bench_rows[row].kind == KIND_LIMITED ? 1ULL << 60 : 1;
 	service->identity = 100 + row;
 	for (int ipv6 = 0; ipv6 < 2; ipv6++) {
 		const uint64_t listens[] = {
 			abi_listen(80, 80, IPPROTO_TCP, (uint32_t)row + 1),
 			abi_listen(80, 80, IPPROTO_UDP, (uint32_t)row + 1),
+			abi_listen(0, UINT16_MAX, ABI_PROTO_ANY, (uint32_t)row + 1),
 		};
+		size_t count = bench_rows[row].kind == KIND_OTHER ? 3 : 2;
 		char text[LINE_MAX];
 		struct addr vip = parse(vip_text(row, ipv6, text));
-		int error = dp_tables_set_vip(tables, &vip, listens, 2);
+		int error = dp_tables_set_vip(tables, &vip, listens, count);
 
 		if (bench_rows[row].kind != KIND_NOT_VIP && error)
 			bench_die(text, error);
 		if (bench_rows[row].kind == KIND_NOT_VIP)
 			dp_tables_set_vip(tables, &vip, NULL, 0);
 	}
+}
+
+/* 198.20.ROW.0 and on, each with a service that differs from the row's in its pool. */
+static void fill_many(struct dp_tables *tables, size_t row)
+{
+	uint32_t first = BENCH_ROWS_MAX + 1;
+
+	for (size_t i = 0; i < row; i++)
+		first += bench_rows[i].vips;
+	for (uint32_t i = 0; i < bench_rows[row].vips; i++) {
+		uint64_t listen = abi_listen(80, 80, IPPROTO_TCP, first + i);
+		struct abi_service *service = &tables->services[first + i];
+		char text[LINE_MAX];
+		struct addr vip;
+
+		*service = tables->services[row + 1];
+		service->table = abi_table((POOLS + i) * BENCH_POOL_SLOTS, BENCH_POOL_SLOTS);
+		snprintf(text, sizeof(text), "198.20.%zu.%u", row, i);
+		vip = parse(text);
+		if (dp_tables_set_vip(tables, &vip, &listen, 1))
+			bench_die(text, ENOSPC);
+	}
+}
+
+static void fill_range(struct dp_tables *tables, size_t row)
+{
+	uint64_t listen = abi_listen(80, 80, IPPROTO_TCP, (uint32_t)row + 1);
+	struct prefix prefix;
+	char text[LINE_MAX];
+	int error;
+
+	snprintf(text, sizeof(text), "198.19.%zu.0/24", row);
+	if (prefix_parse(text, &prefix))
+		bench_die(text, EINVAL);
+	error = dp_tables_set_range(tables, ABI_VIPS + (uint32_t)row, &prefix, &listen, 1);
+	if (error)
+		bench_die(text, error);
 }
 
 /* The client's network, and many others. */
@@ -130,6 +186,21 @@ static void fill_list(struct dp_tables *tables)
 	}
 }
 
+/* Another balancer's outer sources. */
+static void fill_balancers(struct dp_tables *tables)
+{
+	struct abi_prefix key;
+	struct prefix prefix;
+	int error;
+
+	if (prefix_parse(BALANCERS ".0/24", &prefix))
+		bench_die(BALANCERS, EINVAL);
+	key = dp_prefix(ABI_LIST_BALANCERS, &prefix);
+	error = tables->set_prefix(tables->prefixes, &key, 1);
+	if (error)
+		bench_die(BALANCERS, error);
+}
+
 void bench_fill(struct dp_tables *tables)
 {
 	struct abi_node *node = tables->node;
@@ -145,8 +216,13 @@ void bench_fill(struct dp_tables *tables)
 	node->udp_ticks = node->fragment_ticks = 7200;
 	fill_pools(tables);
 	fill_list(tables);
-	for (size_t i = 0; i < bench_row_count; i++)
+	fill_balancers(tables);
+	for (size_t i = 0; i < bench_row_count; i++) {
 		fill_service(tables, i);
+		fill_many(tables, i);
+		if (bench_rows[i].kind == KIND_RANGE)
+			fill_range(tables, i);
+	}
 }
 
 uint32_t bench_features(const struct bench_row *row)
@@ -155,6 +231,10 @@ uint32_t bench_features(const struct bench_row *row)
 
 	if (row->inner6)
 		features |= ABI_HAS_IPV6;
+	if (row->kind == KIND_RANGE)
+		features |= ABI_HAS_RANGES;
+	if (row->kind == KIND_TUNNELED)
+		features |= ABI_HAS_DECAP;
 	if (row->flags & ABI_SERVICE_TRACK)
 		features |= ABI_HAS_TRACK;
 	if (row->flags & ABI_SERVICE_SPECIAL)
@@ -164,13 +244,25 @@ uint32_t bench_features(const struct bench_row *row)
 	return features;
 }
 
+static void put_in_tunnel(struct frame *frame)
+{
+	struct addr src = parse(BALANCERS ".1"), dst = parse("198.18.255.1");
+	struct frame_tunnel tunnel = {.mode = FRAME_IPIP, .outer4 = true};
+	struct frame inner = *frame;
+
+	memcpy(tunnel.src, &src.bytes[12], 4);
+	memcpy(tunnel.dst, &dst.bytes[12], 4);
+	frame_encapsulate(inner.bytes, inner.length, &tunnel, frame);
+	frame->l4 += inner.l4 - inner.ip;
+}
+
 void bench_build(size_t at, struct frame *ret)
 {
 	const struct bench_row *row = &bench_rows[at];
 	char vip[LINE_MAX];
 	struct frame_spec spec = {
 		.src = row->inner6 ? "2001:db8:c::5" : "203.0.113.5",
-		.dst = vip_text(at, row->inner6, vip),
+		.dst = dst_text(at, vip),
 		.payload = 64,
 		.vlans = row->vlans,
 		.frag = row->inner6 ? 0 : 0x4000,
@@ -192,6 +284,11 @@ void bench_build(size_t at, struct frame *ret)
 		break;
 	case KIND_ECHO: spec.proto = row->inner6 ? IPPROTO_ICMPV6 : IPPROTO_ICMP; break;
 	case KIND_TOO_BIG: spec.payload = row->inner6 ? 1440 : 1460; break;
+	case KIND_OTHER: spec.proto = IPPROTO_GRE; break;
+	case KIND_SPLIT:
+		spec.payload = 1460;
+		spec.frag = 0;
+		break;
 	case KIND_NOT_IP:
 		spec.dst = NULL;
 		spec.payload = 100;
@@ -204,6 +301,8 @@ void bench_build(size_t at, struct frame *ret)
 	default: break;
 	}
 	frame_build(&spec, ret);
+	if (row->kind == KIND_TUNNELED)
+		put_in_tunnel(ret);
 }
 
 bool bench_has_ports(const struct bench_row *row)
@@ -212,6 +311,10 @@ bool bench_has_ports(const struct bench_row *row)
 	case KIND_TCP:
 	case KIND_UDP:
 	case KIND_SYN:
+	case KIND_RANGE:
+	case KIND_TUNNELED:
+	case KIND_DENIED:
+	case KIND_LIMITED:
 	case KIND_EXTENSIONS: return true;
 	default: return false;
 	}

@@ -23,12 +23,20 @@ enum kind {
 	KIND_TOO_BIG,
 	KIND_NOT_VIP,
 	KIND_NOT_IP,
+	KIND_OTHER,    /* neither TCP nor UDP, for a service of any protocol */
+	KIND_RANGE,    /* for a VIP that is a prefix */
+	KIND_TUNNELED, /* in the tunnel of another balancer */
+	KIND_DENIED,   /* by the access list */
+	KIND_LIMITED,  /* by the packet rate limit */
+	KIND_SPLIT,    /* too big, and given to the daemon */
 };
 
 enum {
 	BENCH_ROWS_MAX = 128, /* a VIP's last byte is its row */
 	BENCH_POOL_SLOTS = 16381,
 	BENCH_POOL_BACKENDS = 16,
+	BENCH_FLOWS = 1024,
+	BENCH_VIPS_MAX = 64, /* of one row */
 };
 
 struct bench_row {
@@ -39,6 +47,9 @@ struct bench_row {
 	uint8_t vlans;  /* tags of the frame */
 	uint32_t flags; /* enum abi_service_flags */
 	uint8_t policy; /* enum abi_policy */
+	bool empty;     /* no backend */
+	uint32_t flows; /* a power of two; 0: BENCH_FLOWS */
+	uint32_t vips;  /* a power of two, each with a service and a pool of its own; 0: one */
 	uint32_t head;  /* how far its answer moves the frame's start; else by what it grows */
 };
 
