@@ -90,3 +90,31 @@ second_with ''
 must_not "without decap nothing is taken off" get http://$VIP4/ 1
 must "it is the host's" test "$(count 2 not_vip)" -gt 0
 must "and no other's tunnel is told from a stranger's" test "$(count 2 bad_source)" = 0
+
+# Each is the other's backend: a packet goes to and fro until the outer TTL is used up.
+# circle_config NUMBER OTHER
+circle_config() {
+	first_config ipip | sed -e "s/lb1\$/lb$1/; s/192.0.2.12/192.0.2.1$2/; s/:2::12/:2::1$2/" \
+		-e "s/100.64.1.0/100.64.$1.0/; s/:f:1::/:f:$1::/" -e "/^  tunnel:/a\\
+  decap: true\\
+  balancers: [100.64.$2.0/24, \"2001:db8:f:$2::/64\"]"
+}
+
+given_up() { say $(($(count 1 circled) + $(count 2 circled))); }
+both_up() { [ "$(count 1 circled)" = 0 ] && [ "$(count 2 circled)" = 0 ]; }
+more_given_up() { [ "$(given_up)" -gt "$1" ]; }
+
+end lb1
+end lb2
+circle_config 1 2 >"$DIR/lb1.yaml"
+circle_config 2 1 >"$DIR/lb2.yaml"
+for i in 1 2; do
+	spawn lb$i lb$i "$WEIR" run --config "$DIR/lb$i.yaml"
+done
+must "two that send to each other are up" wait_for 15 both_up
+must_not "and nobody answers" get http://$VIP4/ 1
+must "its packets are given up" wait_for 10 more_given_up 0
+before=$(given_up) sent=$(count 1 forwarded)
+must_not "nor over IPv6" get "http://[$VIP6]/" 1
+must "these too" wait_for 10 more_given_up "$before"
+must "and not before their time" test "$(count 1 forwarded)" -ge $((sent + 32))
