@@ -439,6 +439,8 @@ int balancer_new(const struct conf *conf, struct dp_tables *tables,
 		balancer_free(balancer);
 		return error;
 	}
+	/* What only the old configuration needed the next program need not have. */
+	tables->node->features = balancer_features(conf);
 	balancer->start = NULL;
 	*ret = balancer;
 	return 0;
