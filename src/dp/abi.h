@@ -75,7 +75,8 @@ struct abi_node {
 	__u32 reply_limit; /* answers of its own a core and second; 0: none are sent */
 	__u32 slow_limit;  /* frames given to the daemon a core and second */
 	__u32 fragment_ticks;
-	__u64 pad[2];
+	__u32 features; /* enum abi_feature: what a program needs for all that tables hold */
+	__u32 pad[3];
 };
 _Static_assert(sizeof(struct abi_node) == 128, "abi_node is two cache lines");
 

@@ -73,6 +73,31 @@ static int set_switches(struct dp *dp, const struct dp_options *options, struct 
 	return bpf_map__set_max_entries(dp->skel->maps.flows, buckets);
 }
 
+/*
+ * What the pinned tables hold is served by this program until the new configuration is in them, so
+ * it has to know all of that, too. What it does not have the next start leaves out.
+ */
+static int add_features(struct dp *dp, struct err *err)
+{
+	char path[PINS_PATH_MAX];
+	struct abi_node node = {0};
+	const uint32_t first = 0;
+	int fd, ret = pins_path(path, dp->links.dir, "node", err);
+
+	if (ret)
+		return ret;
+	fd = bpf_obj_get(path);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : err_set(err, -errno, "%s: %s", path, strerror(errno));
+	if (bpf_map__value_size(dp->skel->maps.data_node) != sizeof(node) ||
+	    bpf_map_lookup_elem(fd, &first, &node))
+		ret = err_set(err, -EPROTO, "%s: cannot be read", path);
+	close(fd);
+	if (!ret)
+		dp->skel->rodata->features |= node.features & ABI_HAS_ALL;
+	return ret;
+}
+
 static void *map_memory(struct bpf_map *map)
 {
 	size_t size = (size_t)bpf_map__value_size(map) * bpf_map__max_entries(map);
@@ -156,6 +181,7 @@ static int init_node(struct dp *dp, struct err *err)
 			"that made them with SIGTERM, or remove the directory, and start anew",
 			dp->links.dir, node->version, ABI_VERSION);
 	node->flow_buckets_mask = dp->tables.flow_buckets - 1;
+	node->features = dp->skel->rodata->features;
 	if (node->version)
 		return 0;
 	if (getrandom(secrets, sizeof(secrets), 0) != sizeof(secrets))
@@ -182,6 +208,8 @@ static int open_pinned(struct dp *dp, const char *pin_dir, struct err *err)
 
 	if (!error && pin_dir)
 		error = set_pins(dp, err);
+	if (!error && dp->adopted)
+		error = add_features(dp, err);
 	if (!error) {
 		fresh = !dp->adopted;
 		error = pins_load(dp->skel->skeleton, err);

@@ -55,6 +55,13 @@ must "addresses, and nobody refused: requests go on" serving 120
 next_file '198.51.100.8/29' '"2001:db8:10::/64"' 'tcp/80-89' \
 	'allow: [203.0.113.0/24, "2001:db8:c::/48"]'
 must "the first file again: requests go on" serving 120
+# From prefixes alone to addresses alone: the program of the second file knows no prefixes, and its
+# access lists take a while to write.
+many=$(for ((i = 0; i < 4500; i++)); do printf '9.%d.%d.0/25, ' $((i / 256)) $((i % 256)); done)
+next_file 198.51.100.10 '"2001:db8:10::10"' 'tcp/80' "deny: [${many%, }]"
+must "addresses alone, with long lists: requests go on" serving 120
+next_file '198.51.100.8/29' '"2001:db8:10::/64"' 'tcp/80-89' 'deny: []'
+must "prefixes alone again: requests go on" serving 120
 http_stop c1 c2
 grep -v ' ok ' "$DIR/requests" | sed 's/^/# /'
 must "no request failed" test "$(http_count failed)" = 0

@@ -262,6 +262,7 @@ static int write_service(struct balancer *balancer, struct access *access, size_
 	const struct balanced_pool *pool = &balancer->pools[pool_place(balancer, conf->pool)];
 	struct abi_service *service = &balancer->tables->services[balancer->services[at]];
 	uint32_t access_flags, policy_flags;
+	uint64_t table;
 	int ret = access_write(access, conf, balancer->services[at], &access_flags, err);
 
 	if (ret)
@@ -272,9 +273,12 @@ static int write_service(struct balancer *balancer, struct access *access, size_
 	policy_flags = servers_write_policy(conf, service);
 	__atomic_store_n(&service->flags, service_flags(conf) | access_flags | policy_flags,
 			 __ATOMIC_RELEASE);
-	service->pool_identity = pool->identity;
-	__atomic_store_n(&service->table, abi_table(pool->first_slot, pool_table_size(pool->pool)),
-			 __ATOMIC_RELEASE);
+	table = abi_table(pool->first_slot, pool_table_size(pool->pool));
+	/* A start after a death in between must not take one pool's slots for another's. */
+	if (service->table != table)
+		__atomic_store_n(&service->pool_identity, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&service->table, table, __ATOMIC_RELEASE);
+	__atomic_store_n(&service->pool_identity, pool->identity, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -439,6 +443,8 @@ int balancer_new(const struct conf *conf, struct dp_tables *tables,
 		balancer_free(balancer);
 		return error;
 	}
+	/* What only the old configuration needed the next program need not have. */
+	tables->node->features = balancer_features(conf);
 	balancer->start = NULL;
 	*ret = balancer;
 	return 0;

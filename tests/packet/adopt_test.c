@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A data plane that is taken over with another configuration's features: what the pinned tables
+ * hold is served on until they hold the new configuration.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka wants the five above first */
+#include <cmocka.h>
+
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/addr.h"
+#include "dp/verdict.h"
+#include "engine/dp.h"
+
+enum { FRAME = 64, CAPACITY = 512, CLOCK_NS = 1 << ABI_TICK_SHIFT };
+
+/* UDP from 203.0.113.2 to port 53 of 198.51.100.10. */
+static const uint8_t query[FRAME] = {
+	[12] = 0x08, [14] = 0x45, [17] = 28,   [22] = 64,  [23] = IPPROTO_UDP,
+	[26] = 203,  [28] = 113,  [29] = 2,    [30] = 198, [31] = 51,
+	[32] = 100,  [33] = 10,   [34] = 0x80, [37] = 53,  [39] = 8,
+};
+
+static struct dp *take_over(const char *pins, uint32_t features)
+{
+	const struct dp_options options = {
+		.pin_dir = pins, .flow_entries = ABI_FLOWS_MIN, .features = features};
+	struct dp *dp;
+	struct err err;
+
+	if (dp_open(&options, &dp, &err))
+		fail_msg("%s", err.text);
+	return dp;
+}
+
+static uint32_t verdict(struct dp *dp)
+{
+	uint8_t frame[CAPACITY];
+	struct dp_result result;
+
+	memcpy(frame, query, FRAME);
+	assert_int_equal(dp_run(dp, frame, FRAME, sizeof(frame), CLOCK_NS, &result), 0);
+	return result.trace.verdict;
+}
+
+static void test_prefix_stays_until_tables_change(void **state)
+{
+	const uint64_t listen = abi_listen(53, 53, IPPROTO_UDP, 1);
+	struct prefix vip;
+	char pins[64];
+	struct dp *dp;
+
+	(void)state;
+	if (geteuid() != 0) {
+		print_message("bpffs needs root\n");
+		skip();
+	}
+	snprintf(pins, sizeof(pins), "/sys/fs/bpf/weir-adopt-%d/node", (int)getpid());
+	assert_int_equal(prefix_parse("198.51.100.0/24", &vip), 0);
+	dp = take_over(pins, ABI_HAS_TRACE | ABI_HAS_RANGES);
+	assert_int_equal(dp_tables_set_range(dp_tables(dp), ABI_VIPS, &vip, &listen, 1), 0);
+	assert_int_equal(verdict(dp), VERDICT_EMPTY);
+	dp_close(dp);
+	/* A configuration that needs no prefixes: twice, as the first start may be killed. */
+	for (int i = 0; i < 2; i++) {
+		dp = take_over(pins, ABI_HAS_TRACE);
+		assert_true(dp_adopted(dp));
+		assert_int_equal(verdict(dp), VERDICT_EMPTY);
+		if (i == 1)
+			dp_tables(dp)->node->features = 0; /* as if the tables were changed */
+		dp_close(dp);
+	}
+	dp = take_over(pins, ABI_HAS_TRACE);
+	assert_int_equal(verdict(dp), VERDICT_NOT_VIP);
+	dp_teardown(dp);
+	dp_close(dp);
+	*strrchr(pins, '/') = '\0';
+	rmdir(pins);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_prefix_stays_until_tables_change),
+	};
+
+	return cmocka_run_group_tests_name("adopt", tests, NULL, NULL);
+}
