@@ -16,8 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../lib/frame.h"
-#include "../lib/trace_run.h"
+#include "../lib/frame/frame.h"
+#include "../lib/run/trace_run.h"
 #include "dp/verdict.h"
 
 static const char services[] =
