@@ -106,6 +106,22 @@ PKT_INLINE struct abi_service *choose_slot(struct pkt *pkt)
 	return service;
 }
 
+/*
+ * For a service without slots. Who may not come, or comes too often, hears that in place of the
+ * answer of a service that nobody serves.
+ */
+PKT_STAGE int choose_nobody(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct abi_service *service = pkt ? env_service(pkt->service) : 0;
+	int verdict;
+
+	if (!ctx || !service || !(service->flags & ABI_SERVICE_SPECIAL) ||
+	    !env_has(ABI_HAS_SPECIAL))
+		return VERDICT_EMPTY;
+	verdict = special(ctx, pkt);
+	return verdict == PKT_ON ? VERDICT_EMPTY : verdict;
+}
+
 /* Which backend? Ends with pkt->backend set, or a verdict. */
 PKT_STAGE int choose_backend(struct pkt_ctx *ctx, struct pkt *pkt)
 {
@@ -115,7 +131,7 @@ PKT_STAGE int choose_backend(struct pkt_ctx *ctx, struct pkt *pkt)
 		return VERDICT_EMPTY;
 	service = choose_slot(pkt);
 	if (!service)
-		return VERDICT_EMPTY;
+		return choose_nobody(ctx, pkt);
 	if (service->flags & ABI_SERVICE_SPECIAL && env_has(ABI_HAS_SPECIAL)) {
 		int verdict = special(ctx, pkt);
 
@@ -146,7 +162,7 @@ PKT_STAGE int choose_quoted(struct pkt_ctx *ctx, struct pkt *pkt)
 		return VERDICT_EMPTY;
 	service = choose_slot(pkt);
 	if (!service)
-		return VERDICT_EMPTY;
+		return choose_nobody(ctx, pkt);
 	if (service->flags & ABI_SERVICE_SPECIAL && env_has(ABI_HAS_SPECIAL)) {
 		int verdict = special(ctx, pkt);
 

@@ -177,7 +177,7 @@ PKT_INLINE int fragment_choose_alike(struct pkt_ctx *ctx, struct pkt *pkt,
 				     const struct abi_service *service)
 {
 	if (!choose_slot(pkt))
-		return VERDICT_EMPTY;
+		return choose_nobody(ctx, pkt);
 	if (env_has(ABI_HAS_SPECIAL) && service->flags & ABI_SERVICE_SPECIAL) {
 		int verdict = special(ctx, pkt);
 

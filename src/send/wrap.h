@@ -78,42 +78,23 @@ PKT_INLINE int wrap_in(struct pkt_ctx *ctx, const struct pkt *pkt,
 					    : wrap_in6(ctx, pkt, backend, mode);
 }
 
-/* For what is not usual; that has it in its way (wrap). */
-PKT_STAGE int wrap_ipip(struct pkt_ctx *ctx, struct pkt *pkt)
-{
-	struct abi_backend *backend = pkt ? env_backend(pkt->backend) : 0;
-
-	return backend ? wrap_in(ctx, pkt, backend, TUNNEL_IPIP) : VERDICT_EMPTY;
-}
-
-/* A mode's own stage, so that the usual one, IP in IP, does not meet its code. */
-PKT_STAGE int wrap_gre(struct pkt_ctx *ctx, struct pkt *pkt)
-{
-	struct abi_backend *backend = pkt ? env_backend(pkt->backend) : 0;
-
-	return backend ? wrap_in(ctx, pkt, backend, TUNNEL_GRE) : VERDICT_EMPTY;
-}
-
-PKT_STAGE int wrap_gue(struct pkt_ctx *ctx, struct pkt *pkt)
-{
-	struct abi_backend *backend = pkt ? env_backend(pkt->backend) : 0;
-
-	return backend ? wrap_in(ctx, pkt, backend, TUNNEL_GUE) : VERDICT_EMPTY;
-}
-
-PKT_STAGE int wrap_geneve(struct pkt_ctx *ctx, struct pkt *pkt)
-{
-	struct abi_backend *backend = pkt ? env_backend(pkt->backend) : 0;
-
-	return backend ? wrap_in(ctx, pkt, backend, TUNNEL_GENEVE) : VERDICT_EMPTY;
-}
-
-PKT_STAGE int wrap_gue0(struct pkt_ctx *ctx, struct pkt *pkt)
-{
-	struct abi_backend *backend = pkt ? env_backend(pkt->backend) : 0;
-
-	return backend ? wrap_in(ctx, pkt, backend, TUNNEL_GUE0) : VERDICT_EMPTY;
-}
+/*
+ * A mode's own stage, so that the usual one, IP in IP, does not meet its code; that mode's is for
+ * what is not usual, for the rest has it in its way (wrap).
+ */
+#define WRAP_MODE(name, mode)                                                      \
+	PKT_STAGE int name(struct pkt_ctx *ctx, struct pkt *pkt)                   \
+	{                                                                          \
+		struct abi_backend *backend = pkt ? env_backend(pkt->backend) : 0; \
+                                                                                   \
+		return backend ? wrap_in(ctx, pkt, backend, mode) : VERDICT_EMPTY; \
+	}
+WRAP_MODE(wrap_ipip, TUNNEL_IPIP)
+WRAP_MODE(wrap_gre, TUNNEL_GRE)
+WRAP_MODE(wrap_gue, TUNNEL_GUE)
+WRAP_MODE(wrap_geneve, TUNNEL_GENEVE)
+WRAP_MODE(wrap_gue0, TUNNEL_GUE0)
+#undef WRAP_MODE
 
 /* A router would send the packet, whose destination is still the VIP, straight back to us. */
 PKT_STAGE int wrap_l2dsr(struct pkt_ctx *ctx, struct pkt *pkt)

@@ -475,6 +475,53 @@ static void flood(uint32_t insert_limit)
 	engines_refill();
 }
 
+/* --- a service without slots --- */
+
+static void expect_end(const struct frame_spec *spec, enum verdict verdict, enum why why)
+{
+	static struct engine_outcome outcome;
+	struct frame frame;
+
+	frame_build(spec, &frame);
+	engines_run("without slots", &frame, &outcome);
+	assert_int_equal(outcome.result.trace.verdict, verdict);
+	assert_int_equal(outcome.result.trace.why, why);
+}
+
+/* Its access list and rate hold all the same, for packets, pieces and errors about flows. */
+static void test_without_slots(void **state)
+{
+	enum { LATER = 0x0010, UNREACHABLE = 3 };
+	const struct frame_spec flow = {
+		.src = WORLD_GUARD_VIP4, .dst = "203.0.114.5", .sport = 80, .dport = 40000};
+	const struct frame_spec denied[] = {
+		{.src = "203.0.114.5", .dst = WORLD_GUARD_VIP4},
+		{.src = "2001:db8:d::5", .dst = WORLD_GUARD_VIP6},
+		{.src = "203.0.114.5", .dst = WORLD_GUARD_VIP4, .frag = LATER, .payload = 8},
+		{.src = WORLD_ROUTER4,
+		 .dst = WORLD_GUARD_VIP4,
+		 .proto = IPPROTO_ICMP,
+		 .icmp_type = UNREACHABLE,
+		 .quote = &flow},
+	};
+	const struct frame_spec allowed = {.src = "203.0.113.5", .dst = WORLD_GUARD_VIP4};
+
+	(void)state;
+	for (size_t i = 0; i < engine_count; i++)
+		engines[i].tables->services[WORLD_GUARD].table = 0;
+	for (size_t i = 0; i < sizeof(denied) / sizeof(denied[0]); i++)
+		expect_end(&denied[i], VERDICT_DENIED, WHY_ACL);
+	expect_end(&allowed, VERDICT_EMPTY, WHY_EMPTY);
+	for (size_t i = 0; i < engine_count; i++) {
+		engines[i].tables->services[WORLD_GUARD].rate_gap = assemble_rate_gap(1);
+		engines[i].tables->services[WORLD_GUARD].flags |= ABI_SERVICE_RATE;
+	}
+	engines_now_ns += 10 * TIME_SECOND_NS;
+	expect_end(&allowed, VERDICT_EMPTY, WHY_EMPTY);
+	expect_end(&allowed, VERDICT_RATE_LIMITED, WHY_RATE);
+	engines_refill();
+}
+
 static void test_case_19_flood(void **state)
 {
 	(void)state;
@@ -491,7 +538,8 @@ int main(void)
 		cmocka_unit_test(engines_test_kernel_ran),    cmocka_unit_test(test_burst_and_rate),
 		cmocka_unit_test(test_extreme_rates),         cmocka_unit_test(test_clock),
 		cmocka_unit_test(test_errors_are_limited),    cmocka_unit_test(test_many_prefixes),
-		cmocka_unit_test(test_changes_under_packets), cmocka_unit_test(test_case_19_flood),
+		cmocka_unit_test(test_changes_under_packets), cmocka_unit_test(test_without_slots),
+		cmocka_unit_test(test_case_19_flood),
 	};
 
 	return cmocka_run_group_tests(tests, engines_open, engines_close);
