@@ -49,7 +49,8 @@ enum conf_state { CONF_STATE_ACTIVE, CONF_STATE_DRAIN, CONF_STATE_MAINT };
 enum conf_check_type { CONF_CHECK_TCP, CONF_CHECK_NONE };
 enum conf_on_down { CONF_ON_DOWN_KEEP, CONF_ON_DOWN_RESET };
 enum conf_hash { CONF_HASH_MAGLEV, CONF_HASH_RING };
-enum conf_tracking { CONF_TRACKING_ALWAYS, CONF_TRACKING_NONE };
+enum conf_tracking { CONF_TRACKING_TRANSITION, CONF_TRACKING_ALWAYS, CONF_TRACKING_NONE };
+enum conf_lookup { CONF_LOOKUP_SINGLE, CONF_LOOKUP_DUAL };
 enum conf_forward {
 	CONF_FORWARD_IPIP,
 	CONF_FORWARD_GRE,
@@ -112,6 +113,7 @@ struct conf_backend {
 	uint32_t weight;
 	uint32_t server_id; /* what connection ids and TCP options call it; 0: nothing */
 	enum conf_state state;
+	bool backup;
 	struct conf_place place;
 };
 
@@ -123,6 +125,9 @@ struct conf_pool {
 	struct conf_check check;
 	enum conf_on_down on_down;
 	uint64_t on_down_keep_ms;
+	uint32_t backup_below;   /* backups serve while fewer others are usable */
+	uint64_t slow_start_ms;  /* 0: a backend that returns has all of its slots at once */
+	uint64_t drain_limit_ms; /* how long a draining backend keeps its flows */
 	struct conf_backend *backends;
 	size_t backend_count; /* 1 or more */
 	struct conf_place place;
@@ -149,6 +154,8 @@ struct conf_service {
 	const struct conf_pool *pool;
 	enum conf_forward forward;
 	enum conf_tracking tracking;
+	bool second_chance;
+	enum conf_lookup lookup;
 	enum conf_policy policy;
 	uint8_t source_prefix4, source_prefix6; /* bits of the source, for policy source-prefix */
 	struct conf_quic quic;

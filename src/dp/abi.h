@@ -19,7 +19,7 @@
 #include "pkt/addr.h"
 
 enum {
-	ABI_VERSION = 2,             /* of everything here; another one is not adopted */
+	ABI_VERSION = 3,             /* of everything here; another one is not adopted */
 	ABI_VIPS = 16384,            /* places of the VIP table; a power of two */
 	ABI_VIP_RANGES = 1024,       /* VIPs that are prefixes: their records follow the places */
 	ABI_VIPS_USED = 4096,        /* addresses at most, so that probes stay short */
@@ -51,6 +51,7 @@ enum abi_feature {
 	ABI_HAS_SPECIAL = 1 << 4,  /* some service is of ABI_SERVICE_SPECIAL */
 	ABI_HAS_DECAP = 1 << 5,    /* tunnels of other balancers are taken off */
 	ABI_HAS_FRAGMENT = 1 << 6, /* some service pins fragments */
+	ABI_HAS_SECOND = 1 << 7,   /* some service has a second chance */
 	ABI_HAS_ALL = ~ABI_HAS_TRACE,
 };
 
@@ -76,7 +77,8 @@ struct abi_node {
 	__u32 slow_limit;  /* frames given to the daemon a core and second */
 	__u32 fragment_ticks;
 	__u32 features; /* enum abi_feature: what a program needs for all that tables hold */
-	__u32 pad[3];
+	__u32 pad;
+	__u64 old_slot_seed; /* of the tables that services had before (abi_service.old_table) */
 };
 _Static_assert(sizeof(struct abi_node) == 128, "abi_node is two cache lines");
 
@@ -110,12 +112,15 @@ _Static_assert(sizeof(struct abi_vip) == 128, "abi_vip is two cache lines");
 
 /*
  * One word decides: bits 0-19 the backend that new flows get (current), 20-39 the one that flows
- * from before a change have (previous), 40-59 the slot's other owner: the base owner while
- * another serves in its place, else who would serve in its place. Bit 60: in transition.
+ * from before a change have (previous; 0: nobody, or whom the service's old table names), 40-59 the
+ * slot's other owner: the base owner while another serves in its place, else who would serve in its
+ * place. Bit 60: in transition, so flows have entries. Bit 61: for so long already that datagrams
+ * without an entry are new flows.
  */
 enum { ABI_INDEX_BITS = 20, ABI_INDEX_MASK = (1 << ABI_INDEX_BITS) - 1 };
 _Static_assert(ABI_BACKENDS <= 1 << ABI_INDEX_BITS, "a backend's index fits a slot's field");
 #define ABI_SLOT_TRANSITION (1ULL << 60)
+#define ABI_SLOT_LATE       (1ULL << 61)
 
 static inline __u64 abi_slot(__u32 current, __u32 previous, __u32 other)
 {
@@ -140,11 +145,12 @@ static inline __u32 abi_slot_other(__u64 slot)
 /* --- backends --- */
 
 enum abi_backend_flags {
-	ABI_BACKEND_UP = 1 << 0,     /* new flows may come: healthy and active */
-	ABI_BACKEND_KEEP = 1 << 1,   /* flows that are there may go on */
-	ABI_BACKEND_NEIGH = 1 << 2,  /* ifindex and MAC addresses are known */
-	ABI_BACKEND_LINK = 1 << 3,   /* and the MAC address is the backend's own, no router's */
-	ABI_BACKEND_TAGGED = 1 << 4, /* its packets leave with `tags` */
+	ABI_BACKEND_UP = 1 << 0,      /* new flows may come: healthy and active */
+	ABI_BACKEND_KEEP = 1 << 1,    /* flows that are there may go on */
+	ABI_BACKEND_NEIGH = 1 << 2,   /* ifindex and MAC addresses are known */
+	ABI_BACKEND_LINK = 1 << 3,    /* and the MAC address is the backend's own, no router's */
+	ABI_BACKEND_TAGGED = 1 << 4,  /* its packets leave with `tags` */
+	ABI_BACKEND_HEALTHY = 1 << 5, /* its checks succeed, whether or not new flows may come */
 };
 
 struct abi_backend {

@@ -37,9 +37,12 @@ static inline __u32 abi_prefix_table(__u32 list, int is4)
 /* --- services --- */
 
 enum abi_service_flags {
-	ABI_SERVICE_TRACK = 1 << 0,         /* every flow has an entry (`tracking: always`) */
-	ABI_SERVICE_TOO_BIG = 1 << 4,       /* `oversize_df: icmp`: who sends too big is told */
-	ABI_SERVICE_NODF_ICMP = 1 << 5,     /* `oversize_nodf: icmp` */
+	ABI_SERVICE_TRACK = 1 << 0,      /* every flow has an entry (`tracking: always`) */
+	ABI_SERVICE_TRANSITION = 1 << 1, /* those in slots in transition (`tracking: transition`) */
+	ABI_SERVICE_FLIP = 1 << 2,       /* old_table says where flows without an entry are */
+	ABI_SERVICE_SECOND = 1 << 3,     /* packets in doubt name a second backend */
+	ABI_SERVICE_TOO_BIG = 1 << 4,    /* `oversize_df: icmp`: who sends too big is told */
+	ABI_SERVICE_NODF_ICMP = 1 << 5,  /* `oversize_nodf: icmp` */
 	ABI_SERVICE_NODF_FRAGMENT = 1 << 6, /* `oversize_nodf: fragment` */
 	ABI_SERVICE_FRAGMENTS = 1 << 7,     /* `fragments: pin`; else they are dropped */
 	ABI_SERVICE_REJECT = 1 << 8,        /* `on_empty: reject` */
@@ -87,7 +90,11 @@ struct abi_service {
 	__u64 identity;      /* of the service's name: how a restarted daemon knows it again */
 	__u64 pool_identity; /* of the pool whose slots these are */
 	__u8 cid_config;     /* the config id that connection ids begin with, for ABI_CID_QUIC_LB */
-	__u8 pad[15];
+	__u8 old_policy; /* what gave a flow its slot in old_table, with the node's old_slot_seed */
+	__u8 old_source_prefix4;
+	__u8 old_source_prefix6;
+	__u8 pad[4];
+	__u64 old_table; /* as `table`: the one before it, while flows from then may be under way */
 };
 _Static_assert(sizeof(struct abi_service) == 64, "abi_service is a cache line");
 

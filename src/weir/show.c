@@ -7,7 +7,11 @@
 
 const char *show_tracking(enum conf_tracking tracking)
 {
-	return tracking == CONF_TRACKING_ALWAYS ? "always" : "none";
+	switch (tracking) {
+	case CONF_TRACKING_TRANSITION: return "transition";
+	case CONF_TRACKING_ALWAYS: return "always";
+	default: return "none";
+	}
 }
 
 const char *show_admin(enum pool_admin admin)

@@ -205,8 +205,8 @@ static const struct wrong_case wrong_cases[] = {
 	 {{2, 68, "listens on 80: l2dsr cannot change ports"}}},
 	{SHOP("forward: ipsec"),
 	 {{3, 82, "forward \"ipsec\" is not known, expected one of ipip, gre, gue, geneve"}}},
-	{SHOP("tracking: transition"),
-	 {{3, 83, "does not work yet, expected one of always, none"}}},
+	{SHOP("tracking: sometimes"),
+	 {{3, 83, "is not known, expected one of transition, always, none"}}},
 	{SHOP("second_chance: true"), {{3, 88, "does not work yet, expected false"}}},
 	{SHOP("announce: {med: 10}"), {{3, 73, "announce does not work yet"}}},
 };

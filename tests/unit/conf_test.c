@@ -347,13 +347,12 @@ static void test_not_yet(void **state)
 		"    vips: [198.51.100.10, \"2001:db8:10::10\"]\n"
 		"    listen: [tcp/80, tcp/8000-8099]\n"
 		"    pool: web\n"
-		"    tracking: transition\n"
 		"    announce: {min_usable: 1, when: any, med: 10}\n";
 	static const struct wrong wrongs[] = {
 		{1, 28, "admin"},     {2, 1, "bgp"},         {5, 19, "type \"http\""},
 		{5, 35, "path"},      {5, 51, "expect"},     {6, 5, "backup_below"},
 		{7, 5, "slow_start"}, {8, 5, "drain_limit"}, {11, 66, "backup \"true\""},
-		{17, 15, "tracking"}, {18, 5, "announce"},
+		{17, 5, "announce"},
 	};
 	struct err_list errors = {0};
 	struct conf *conf = NULL;

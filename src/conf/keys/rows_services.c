@@ -128,10 +128,9 @@ static const struct conf_key keys[] = {
 	 .type = CONF_TYPE_CHOICE,
 	 AT(conf_service, tracking),
 	 .choices = "transition|always|none",
-	 .works = "always|none",
 	 .fallback = "always",
-	 .help = "always: each flow is remembered and stays with its backend; none: the slot alone "
-		 "decides"},
+	 .help = "which flows are remembered, to stay with their backends; transition: those in "
+		 "slots that changed hands lately; always: all; none: the slot alone decides"},
 	{.path = "services[].fragments",
 	 .type = CONF_TYPE_CHOICE,
 	 AT(conf_service, fragments),

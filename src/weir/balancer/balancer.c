@@ -235,6 +235,8 @@ static uint32_t service_flags(const struct conf_service *conf)
 
 	if (conf->tracking == CONF_TRACKING_ALWAYS)
 		flags |= ABI_SERVICE_TRACK;
+	else if (conf->tracking == CONF_TRACKING_TRANSITION)
+		flags |= ABI_SERVICE_TRANSITION;
 	if (conf->oversize_df == CONF_OVERSIZE_ICMP)
 		flags |= ABI_SERVICE_TOO_BIG;
 	if (conf->rate_limit)

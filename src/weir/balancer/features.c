@@ -14,7 +14,7 @@ static uint32_t of_service(const struct conf_service *service)
 		if (!prefix_is_host(&service->vips[i]))
 			features |= ABI_HAS_RANGES;
 	}
-	if (service->tracking == CONF_TRACKING_ALWAYS)
+	if (service->tracking != CONF_TRACKING_NONE)
 		features |= ABI_HAS_TRACK;
 	/* Of the MSS auto asks nothing here: the agent clamps what bounds the client. */
 	if (service->rate_limit || access_is_limited(service) || service->tcp_server_id ||
