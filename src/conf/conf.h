@@ -127,7 +127,7 @@ struct conf_pool {
 	uint64_t on_down_keep_ms;
 	uint32_t backup_below;   /* backups serve while fewer others are usable */
 	uint64_t slow_start_ms;  /* 0: a backend that returns has all of its slots at once */
-	uint64_t drain_limit_ms; /* how long a draining backend keeps its flows */
+	uint64_t drain_limit_ms; /* of the flows of a draining backend */
 	struct conf_backend *backends;
 	size_t backend_count; /* 1 or more */
 	struct conf_place place;
@@ -221,8 +221,7 @@ bool conf_is_agent(const char *text, size_t length);
  */
 void conf_default_name(char *text);
 
-/* 0 and *ret, or -errno and errors (sorted, at least one). A file that cannot be read is one
- * error without a place. */
+/* 0 and *ret, or -errno and errors (sorted; without a place where the file cannot be read). */
 int conf_load(const char *path, struct conf **ret, struct err_list *errors);
 int conf_parse(const char *text, size_t length, struct conf **ret, struct err_list *errors);
 void conf_free(struct conf *conf);
