@@ -69,16 +69,6 @@ json_t *show_strings(const char *const *strings, size_t count)
 	return list;
 }
 
-json_t *show_addrs(const struct addr *addrs, size_t count)
-{
-	json_t *list = json_array();
-	char text[ADDR_TEXT_MAX];
-
-	for (size_t i = 0; i < count; i++)
-		json_array_append_new(list, json_string(addr_format(&addrs[i], text)));
-	return list;
-}
-
 json_t *show_prefixes(const struct prefix *prefixes, size_t count)
 {
 	json_t *list = json_array();

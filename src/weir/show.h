@@ -25,7 +25,6 @@ struct show_label show_label(const char *name);
 /* A file's name may hold any bytes, a JSON text may not: those are question marks. */
 json_t *show_bytes(const char *bytes);
 json_t *show_strings(const char *const *strings, size_t count);
-json_t *show_addrs(const struct addr *addrs, size_t count);
 json_t *show_prefixes(const struct prefix *prefixes, size_t count);
 json_t *show_vips(const struct prefix *vips, size_t count);
 /* ["tcp/80", ...] */

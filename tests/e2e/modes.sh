@@ -20,6 +20,8 @@ decapsulated() {
 		json_number .verdicts.decapsulated.packets
 }
 
+decapsulated_since() { [ "$(decapsulated)" -ge $((before + $1)) ]; }
+
 # capture FILTER: counts what arrives at b1's link, before its agent, until capture_end.
 capture() {
 	: >"$DIR/tcpdump.log"
@@ -46,7 +48,7 @@ serves() {
 	must "an IPv6 VIP answers by $1" get "http://[$VIP6]/"
 	must "the wire has it" wait_for 5 saw_some
 	end tcpdump
-	must "the agent took it out" test "$(decapsulated)" -ge $((before + 8))
+	must "the agent took it out" wait_for 5 decapsulated_since 8
 	end lb1
 }
 

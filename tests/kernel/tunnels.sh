@@ -19,43 +19,7 @@ IN44=198.51.100.44
 IN46=198.51.100.46
 IN66=2001:db8:10::66
 IN64=2001:db8:10::64
-count=0
-
-in_ns() {
-	local space=$1
-	shift
-	nsenter --net="/run/netns/$space" "$@"
-}
-
-check() {
-	local text=$1
-	shift
-	count=$((count + 1))
-	if "$@"; then
-		echo "ok $count - $text"
-	else
-		echo "not ok $count - $text"
-		failed=1
-	fi
-}
-
-# wait_for SECONDS COMMAND...
-wait_for() {
-	local deadline=$((SECONDS + $1))
-	shift
-	until "$@"; do
-		[ $SECONDS -lt $deadline ] || return 1
-		sleep 0.2
-	done
-}
-
-# No duplicate address detection to wait for, no filter on the way back.
-space() {
-	ip netns add "$1"
-	in_ns "$1" ip link set lo up
-	in_ns "$1" sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0 \
-		net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0
-}
+. tests/lib/guest.sh
 
 # wire NAME NET4 NET6: eth0 there, .11 and ::11; the router's end, .1 and ::1. A native program at
 # the router's end, or what is sent by XDP_TX is lost; no checksums left to a card.
@@ -361,5 +325,5 @@ no_vip() { ! in_ns "$1" ip addr show dev lo | grep -qF $IN44; }
 topology
 test_run
 test_agent
-[ -z "$failed" ] || sed 's/^/# /' /tmp/*.log
+[ $failed = 0 ] || sed 's/^/# /' /tmp/*.log
 echo "1..$count"

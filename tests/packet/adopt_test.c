@@ -11,6 +11,7 @@
 /* cmocka wants the five above first */
 #include <cmocka.h>
 
+#include <ftw.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,6 +29,24 @@ static const uint8_t query[FRAME] = {
 	[26] = 203,  [28] = 113,  [29] = 2,    [30] = 198, [31] = 51,
 	[32] = 100,  [33] = 10,   [34] = 0x80, [37] = 53,  [39] = 8,
 };
+
+static char root[64]; /* of the pins */
+
+static int remove_one(const char *path, const struct stat *stat, int kind, struct FTW *at)
+{
+	(void)stat;
+	(void)kind;
+	(void)at;
+	return remove(path);
+}
+
+/* Whatever is left where an assertion failed. */
+static int remove_pins(void **state)
+{
+	(void)state;
+	nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	return 0;
+}
 
 static struct dp *take_over(const char *pins, uint32_t features)
 {
@@ -55,7 +74,7 @@ static void test_prefix_stays_until_tables_change(void **state)
 {
 	const uint64_t listen = abi_listen(53, 53, IPPROTO_UDP, 1);
 	struct prefix vip;
-	char pins[64];
+	char pins[80];
 	struct dp *dp;
 
 	(void)state;
@@ -63,7 +82,8 @@ static void test_prefix_stays_until_tables_change(void **state)
 		print_message("bpffs needs root\n");
 		skip();
 	}
-	snprintf(pins, sizeof(pins), "/sys/fs/bpf/weir-adopt-%d/node", (int)getpid());
+	snprintf(root, sizeof(root), "/sys/fs/bpf/weir-adopt-%d", (int)getpid());
+	snprintf(pins, sizeof(pins), "%s/node", root);
 	assert_int_equal(prefix_parse("198.51.100.0/24", &vip), 0);
 	dp = take_over(pins, ABI_HAS_TRACE | ABI_HAS_RANGES);
 	assert_int_equal(dp_tables_set_range(dp_tables(dp), ABI_VIPS, &vip, &listen, 1), 0);
@@ -82,14 +102,12 @@ static void test_prefix_stays_until_tables_change(void **state)
 	assert_int_equal(verdict(dp), VERDICT_NOT_VIP);
 	dp_teardown(dp);
 	dp_close(dp);
-	*strrchr(pins, '/') = '\0';
-	rmdir(pins);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_prefix_stays_until_tables_change),
+		cmocka_unit_test_teardown(test_prefix_stays_until_tables_change, remove_pins),
 	};
 
 	return cmocka_run_group_tests_name("adopt", tests, NULL, NULL);
