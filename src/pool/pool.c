@@ -1,20 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A pool turns what is known of its members into slot words.
- *
- * A member has two states that come from outside: what the operator wants of it (admin) and what
- * its checks say (health). From these follow two answers. May it take new flows (usable)? That
- * decides the table: members are handed to the overlay as usable or not, and who serves a slot
- * is read from its arrays. May its flows go on (keep)? That is a flag of its record, and moves
- * no slot: a member that failed keeps its flows for a time, since most failures are short and a
- * check can be wrong, while new ones avoid it at once.
- *
- *	admin		health		usable	keep
- *	active		healthy		yes	yes
- *	active		unknown		no	yes: nothing is known against it
- *	active		unhealthy	no	for on_down_keep_ms after it failed
- *	drain		as above	no	as above
- *	maint		any		no	no
+ * A pool turns what is known of its members (pool/member.c) into slot words.
  *
  * Events only change these states; the table follows when somebody asks for the words, so any
  * number of events cost one update. An update visits only the slots that it may move.
@@ -30,15 +16,7 @@
 #include "hash/maglev.h"
 #include "hash/overlay.h"
 #include "hash/ring.h"
-
-struct member {
-	const char *name;
-	uint32_t index;
-	uint32_t slots; /* that it serves */
-	enum pool_admin admin;
-	enum pool_health health;
-	uint64_t keep_until_ms; /* while unhealthy */
-};
+#include "pool/member.h"
 
 struct serving {
 	uint32_t owner;
@@ -48,9 +26,7 @@ struct serving {
 struct pool {
 	struct arena *arena; /* owns all but the overlay and the ring */
 	const char *name;
-	uint64_t on_down_keep_ms;
-	struct member *members;
-	size_t member_count;
+	struct members members;
 	uint32_t size;
 	uint32_t *base;          /* by slot */
 	struct serving *served;  /* by slot */
@@ -70,8 +46,8 @@ struct writing {
 
 static struct member *member_of(const struct pool *pool, size_t member)
 {
-	assert(member < pool->member_count);
-	return &pool->members[member];
+	assert(member < pool->members.count);
+	return &pool->members.items[member];
 }
 
 static bool spec_is_valid(const struct pool_spec *spec)
@@ -93,24 +69,17 @@ static struct pool *pool_alloc(const struct pool_spec *spec)
 
 	pool->arena = arena;
 	pool->name = arena_strdup(arena, spec->name);
-	pool->on_down_keep_ms = spec->on_down_keep_ms;
 	pool->size = spec->table_size;
 	pool->base = arena_array(arena, pool->size, sizeof(uint32_t));
 	pool->served = arena_array(arena, pool->size, sizeof(*pool->served));
 	for (uint32_t slot = 0; slot < pool->size; slot++)
 		pool->served[slot] = (struct serving){HASH_NOBODY, HASH_NOBODY};
-	pool->member_count = spec->member_count;
 	pool->was = arena_array(arena, spec->member_count, sizeof(bool));
 	pool->now = arena_array(arena, spec->member_count, sizeof(bool));
-	pool->members = arena_array(arena, spec->member_count, sizeof(*pool->members));
-	for (size_t i = 0; i < spec->member_count; i++) {
-		pool->members[i] = (struct member){
-			.name = arena_strdup(arena, spec->members[i].name),
-			.index = spec->members[i].index,
-			.admin = spec->members[i].admin,
-			.health = spec->members[i].health,
-		};
-	}
+	pool->members.items = arena_array(arena, spec->member_count, sizeof(struct member));
+	members_init(&pool->members, spec);
+	for (size_t i = 0; i < spec->member_count; i++)
+		pool->members.items[i].name = arena_strdup(arena, spec->members[i].name);
 	return pool;
 }
 
@@ -120,7 +89,7 @@ static int build_maglev(struct pool *pool, const struct maglev_member *members,
 	int error = maglev_build(members, spec->member_count, spec->seed, pool->size, pool->base);
 
 	return error ? error
-		     : overlay_new(pool->base, pool->size, pool->member_count, &pool->overlay);
+		     : overlay_new(pool->base, pool->size, pool->members.count, &pool->overlay);
 }
 
 static int build_ring(struct pool *pool, const struct maglev_member *members,
@@ -185,7 +154,7 @@ uint32_t pool_table_size(const struct pool *pool)
 
 size_t pool_member_count(const struct pool *pool)
 {
-	return pool->member_count;
+	return pool->members.count;
 }
 
 const char *pool_member_name(const struct pool *pool, size_t member)
@@ -208,57 +177,54 @@ uint32_t pool_member_slots(const struct pool *pool, size_t member)
 	return member_of(pool, member)->slots;
 }
 
+unsigned pool_member_share(const struct pool *pool, size_t member)
+{
+	return member_of(pool, member)->share;
+}
+
 bool pool_member_usable(const struct pool *pool, size_t member)
 {
-	const struct member *it = member_of(pool, member);
-
-	return it->admin == POOL_ACTIVE && it->health == POOL_HEALTHY;
+	return member_of(pool, member)->share > 0;
 }
 
 void pool_set_health(struct pool *pool, size_t member, enum pool_health health, uint64_t now_ms)
 {
-	struct member *it = member_of(pool, member);
-
-	if (health == POOL_UNHEALTHY && it->health != POOL_UNHEALTHY) {
-		it->keep_until_ms = now_ms + pool->on_down_keep_ms;
-		if (it->keep_until_ms < now_ms)
-			it->keep_until_ms = UINT64_MAX;
-	}
-	it->health = health;
+	assert(member < pool->members.count);
+	members_set_health(&pool->members, member, health, now_ms);
 }
 
-void pool_set_admin(struct pool *pool, size_t member, enum pool_admin admin)
+void pool_set_admin(struct pool *pool, size_t member, enum pool_admin admin, uint64_t now_ms)
 {
-	member_of(pool, member)->admin = admin;
+	assert(member < pool->members.count);
+	members_set_admin(&pool->members, member, admin, now_ms);
+}
+
+void pool_set_share(struct pool *pool, size_t member, unsigned percent, uint64_t now_ms)
+{
+	assert(member < pool->members.count);
+	members_set_share(&pool->members, member, percent, now_ms);
 }
 
 uint32_t pool_member_flags(const struct pool *pool, size_t member, uint64_t now_ms)
 {
-	const struct member *it = member_of(pool, member);
-	uint32_t flags = pool_member_usable(pool, member) ? ABI_BACKEND_UP : 0;
+	assert(member < pool->members.count);
+	return members_flags(&pool->members, member, now_ms);
+}
 
-	if (it->admin != POOL_MAINT && (it->health != POOL_UNHEALTHY || now_ms < it->keep_until_ms))
-		flags |= ABI_BACKEND_KEEP;
-	return flags;
+bool pool_member_is_cut(const struct pool *pool, size_t member, uint64_t now_ms)
+{
+	assert(member < pool->members.count);
+	return members_is_cut(&pool->members, member, now_ms);
 }
 
 uint64_t pool_next_deadline_ms(const struct pool *pool, uint64_t now_ms)
 {
-	uint64_t next = UINT64_MAX;
-
-	for (size_t i = 0; i < pool->member_count; i++) {
-		const struct member *it = &pool->members[i];
-
-		if (it->admin != POOL_MAINT && it->health == POOL_UNHEALTHY &&
-		    now_ms < it->keep_until_ms && it->keep_until_ms < next)
-			next = it->keep_until_ms;
-	}
-	return next;
+	return members_next_deadline_ms(&pool->members, now_ms);
 }
 
 static uint32_t index_of(const struct pool *pool, uint32_t member)
 {
-	return member == HASH_NOBODY ? 0 : pool->members[member].index;
+	return member == HASH_NOBODY ? 0 : pool->members.items[member].index;
 }
 
 static void store_word(struct writing *writing, uint32_t slot)
@@ -282,44 +248,45 @@ static void serve(void *arg, uint32_t slot, uint32_t owner, uint32_t other)
 	if (served->owner == owner && served->other == other)
 		return;
 	if (served->owner != HASH_NOBODY)
-		pool->members[served->owner].slots--;
+		pool->members.items[served->owner].slots--;
 	if (owner != HASH_NOBODY)
-		pool->members[owner].slots++;
+		pool->members.items[owner].slots++;
 	*served = (struct serving){owner, other};
 	if (writing->slots)
 		store_word(writing, slot);
 }
 
-static void settle(struct pool *pool, struct writing *writing)
+static void settle(struct pool *pool, struct writing *writing, uint64_t now_ms)
 {
 	const bool *was = pool->settled ? pool->was : NULL;
 
-	for (size_t i = 0; i < pool->member_count; i++)
+	members_update(&pool->members, now_ms);
+	for (size_t i = 0; i < pool->members.count; i++)
 		pool->now[i] = pool_member_usable(pool, i);
 	if (pool->ring)
 		ring_apply(pool->ring, was, pool->now, serve, writing);
 	else
 		overlay_apply(pool->overlay, was, pool->now, serve, writing);
-	memcpy(pool->was, pool->now, pool->member_count * sizeof(bool));
+	memcpy(pool->was, pool->now, pool->members.count * sizeof(bool));
 	pool->settled = true;
 }
 
-uint32_t pool_write_slots(struct pool *pool, uint64_t *slots)
+uint32_t pool_write_slots(struct pool *pool, uint64_t *slots, uint64_t now_ms)
 {
 	struct writing writing = {pool, NULL, 0};
 
-	settle(pool, &writing);
+	settle(pool, &writing, now_ms);
 	writing.slots = slots;
 	for (uint32_t slot = 0; slot < pool->size; slot++)
 		store_word(&writing, slot);
 	return writing.stored;
 }
 
-uint32_t pool_update_slots(struct pool *pool, uint64_t *slots)
+uint32_t pool_update_slots(struct pool *pool, uint64_t *slots, uint64_t now_ms)
 {
 	struct writing writing = {pool, slots, 0};
 
-	settle(pool, &writing);
+	settle(pool, &writing, now_ms);
 	return writing.stored;
 }
 

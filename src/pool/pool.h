@@ -25,6 +25,7 @@ struct pool_member_spec {
 	uint32_t index; /* the backend's record in the data plane, 1 or more */
 	enum pool_admin admin;
 	enum pool_health health; /* to begin with */
+	bool backup;             /* serves while too few others are usable */
 };
 
 struct pool_spec {
@@ -33,6 +34,12 @@ struct pool_spec {
 	uint32_t tokens;          /* of a ring, a unit of weight; 0: weighted Maglev */
 	uint32_t table_size;      /* for Maglev a prime that it allows */
 	uint64_t on_down_keep_ms; /* 0: flows of a failed member are cut at once */
+	uint32_t backup_below;    /* backups serve while fewer others are usable */
+	uint64_t slow_start_ms;   /* 0: who returns has all of its slots at once */
+	uint64_t drain_limit_ms;  /* of the flows of a draining member; 0: none */
+	uint64_t idle_ms;         /* a TCP flow may be silent for so long */
+	uint64_t datagram_ms;     /* and any other; 0 of either: never */
+	uint64_t doubt_ms; /* from the first writing on slots are in doubt; 0: they are not */
 	const struct pool_member_spec *members;
 	size_t member_count;
 };
@@ -52,26 +59,33 @@ enum pool_health pool_member_health(const struct pool *pool, size_t member);
 enum pool_admin pool_member_admin(const struct pool *pool, size_t member);
 /* Slots that the member serves, as of the last pool_write_slots or pool_update_slots. */
 uint32_t pool_member_slots(const struct pool *pool, size_t member);
+/* Its share of its own base slots, 0 to 100, as of the last call that names a time. */
+unsigned pool_member_share(const struct pool *pool, size_t member);
+/* Takes new flows: its share is above 0. */
 bool pool_member_usable(const struct pool *pool, size_t member);
 
 void pool_set_health(struct pool *pool, size_t member, enum pool_health health, uint64_t now_ms);
-void pool_set_admin(struct pool *pool, size_t member, enum pool_admin admin);
+void pool_set_admin(struct pool *pool, size_t member, enum pool_admin admin, uint64_t now_ms);
+/* What the operator gives it of its weight, 0 to 100; 100 to begin with. */
+void pool_set_share(struct pool *pool, size_t member, unsigned percent, uint64_t now_ms);
 
-/* ABI_BACKEND_UP and ABI_BACKEND_KEEP as they are at `now_ms`; write them before the slots. */
+/* ABI_BACKEND_UP, KEEP and HEALTHY as they are at `now_ms`; write them before the slots. */
 uint32_t pool_member_flags(const struct pool *pool, size_t member, uint64_t now_ms);
-/* When a member's flags next change by time alone; UINT64_MAX: never. */
+/* Whether its flows are cut for good: in maintenance, or drained for as long as it may. */
+bool pool_member_is_cut(const struct pool *pool, size_t member, uint64_t now_ms);
+/* When flags, shares or slots next change by time alone; UINT64_MAX: never. */
 uint64_t pool_next_deadline_ms(const struct pool *pool, uint64_t now_ms);
 
 /*
  * Brings `slots` (pool_table_size words, shared with running packets) to the present state: each
  * word that differs is stored whole, the others are not touched. Returns how many were stored.
  */
-uint32_t pool_write_slots(struct pool *pool, uint64_t *slots);
+uint32_t pool_write_slots(struct pool *pool, uint64_t *slots, uint64_t now_ms);
 /*
  * The same at the cost of what changes, for `slots` that hold what the last call of one of the two
  * brought them to; others are not looked at, so with anything else in them stay as they are.
  */
-uint32_t pool_update_slots(struct pool *pool, uint64_t *slots);
+uint32_t pool_update_slots(struct pool *pool, uint64_t *slots, uint64_t now_ms);
 /* The member that serves a slot as of the last such call, or HASH_NOBODY (hash/maglev.h). */
 uint32_t pool_slot_owner(const struct pool *pool, uint32_t slot);
 /* The same by the base table, whatever anyone's state. */

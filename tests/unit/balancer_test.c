@@ -18,7 +18,12 @@
 #include "tunnel/mode.h"
 #include "weir/balancer/balancer.h"
 
-enum { UP = ABI_BACKEND_UP, KEEP = ABI_BACKEND_KEEP };
+enum {
+	UP = ABI_BACKEND_UP,
+	KEEP = ABI_BACKEND_KEEP,
+	WELL = ABI_BACKEND_HEALTHY,
+	FULL = UP | KEEP | WELL,
+};
 
 static struct native *native;
 static struct dp_tables *tables;
@@ -81,7 +86,7 @@ static void all_healthy(void)
 {
 	for (size_t m = 0; m < conf->pools[0].backend_count; m++)
 		balancer_set_health(balancer, 0, m, POOL_HEALTHY, 1000);
-	balancer_settle(balancer);
+	balancer_settle(balancer, 1000);
 }
 
 static int set_up(void **state)
@@ -167,14 +172,14 @@ static void test_flows_stay(void **state)
 	begin(pool, SHOP);
 	all_healthy();
 	balancer_set_health(balancer, 0, 2, POOL_UNHEALTHY, 1000);
-	assert_int_equal(flags(0), KEEP);
-	assert_int_equal(flags(1), UP | KEEP);
+	assert_int_equal(flags(0), KEEP | WELL);
+	assert_int_equal(flags(1), FULL);
 	assert_int_equal(flags(2), 0);
 	generation = backend(0)->generation;
 	killed();
 	begin(pool, SHOP);
-	assert_int_equal(flags(0), KEEP);
-	assert_int_equal(flags(1), UP | KEEP);
+	assert_int_equal(flags(0), KEEP | WELL);
+	assert_int_equal(flags(1), FULL);
 	assert_int_equal(flags(2) & UP, 0);
 	assert_int_equal(backend(0)->generation, generation);
 	balancer_set_health(balancer, 0, 0, POOL_UNHEALTHY, 2000);
@@ -248,7 +253,7 @@ static void test_settle(void **state)
 			    1000);
 	assert_int_equal(tables->backends[down].flags, KEEP);
 	assert_int_equal(abi_slot_current(tables->slots[0]), down);
-	balancer_settle(balancer);
+	balancer_settle(balancer, 1000);
 	slot = tables->slots[0];
 	assert_int_equal(abi_slot_current(slot), up);
 	assert_int_equal(abi_slot_other(slot), down);
@@ -264,9 +269,9 @@ static void test_maint(void **state)
 	all_healthy();
 	generation = backend(0)->generation;
 	balancer_set_admin(balancer, 0, 0, POOL_MAINT, 1000);
-	assert_int_equal(flags(0), 0);
+	assert_int_equal(flags(0), WELL);
 	balancer_set_admin(balancer, 0, 0, POOL_ACTIVE, 2000);
-	assert_int_equal(flags(0), UP | KEEP);
+	assert_int_equal(flags(0), FULL);
 	assert_int_not_equal(backend(0)->generation, generation);
 }
 
@@ -336,7 +341,7 @@ static void test_link(void **state)
 	begin("backends: [" B1 ", " B2 "]", SHOP);
 	all_healthy();
 	balancer_set_nexthop(balancer, 0, 0, &hop);
-	assert_int_equal(flags(0), UP | KEEP | found);
+	assert_int_equal(flags(0), FULL | found);
 	balancer_set_health(balancer, 0, 0, POOL_UNHEALTHY, 1000);
 	assert_int_equal(flags(0), KEEP | found);
 	hop.on_link = false;

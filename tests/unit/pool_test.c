@@ -14,8 +14,12 @@
 #include "hash/maglev.h"
 #include "pool/pool.h"
 
-enum { MEMBERS = 8, SIZE = 251, KEEP_MS = 60000 };
-enum { UP = ABI_BACKEND_UP, KEEP = ABI_BACKEND_KEEP };
+enum { MEMBERS = 8, SIZE = 251, KEEP_MS = 60000, IDLE_MS = 900000, DATAGRAM_MS = 30000 };
+enum {
+	KEEP = ABI_BACKEND_KEEP,
+	WELL = ABI_BACKEND_HEALTHY,
+	FULL = ABI_BACKEND_UP | KEEP | WELL,
+};
 
 static uint64_t draw(void)
 {
@@ -31,12 +35,26 @@ static struct pool *make_of(uint32_t tokens, uint32_t size, enum pool_health hea
 {
 	static const char *const names[MEMBERS] = {"m0", "m1", "m2", "m3", "m4", "m5", "m6", "m7"};
 	struct pool_member_spec members[MEMBERS];
-	struct pool_spec spec = {"web", 7, tokens, size, keep_ms, members, MEMBERS};
+	struct pool_spec spec = {
+		.name = "web",
+		.seed = 7,
+		.tokens = tokens,
+		.table_size = size,
+		.on_down_keep_ms = keep_ms,
+		.idle_ms = IDLE_MS,
+		.datagram_ms = DATAGRAM_MS,
+		.members = members,
+		.member_count = MEMBERS,
+	};
 	struct pool *pool;
 
 	for (uint32_t i = 0; i < MEMBERS; i++)
 		members[i] = (struct pool_member_spec){
-			names[i], 1000 + i, i < MEMBERS - 1 ? 10 : 0, 100 + i, POOL_ACTIVE, health,
+			.name = names[i],
+			.identity = 1000 + i,
+			.weight = i < MEMBERS - 1 ? 10 : 0,
+			.index = 100 + i,
+			.health = health,
 		};
 	assert_int_equal(pool_new(&spec, &pool), 0);
 	return pool;
@@ -57,15 +75,15 @@ static void test_flags_by_state(void **state)
 		bool usable;
 		uint32_t at_1000, before_end, at_end;
 	} rows[] = {
-		{POOL_ACTIVE, POOL_HEALTHY, KEEP_MS, true, UP | KEEP, UP | KEEP, UP | KEEP},
+		{POOL_ACTIVE, POOL_HEALTHY, KEEP_MS, true, FULL, FULL, FULL},
 		{POOL_ACTIVE, POOL_UNKNOWN, KEEP_MS, false, KEEP, KEEP, KEEP},
 		{POOL_ACTIVE, POOL_UNHEALTHY, KEEP_MS, false, KEEP, KEEP, 0},
 		{POOL_ACTIVE, POOL_UNHEALTHY, 0, false, 0, 0, 0},
-		{POOL_DRAIN, POOL_HEALTHY, KEEP_MS, false, KEEP, KEEP, KEEP},
+		{POOL_DRAIN, POOL_HEALTHY, KEEP_MS, false, KEEP | WELL, KEEP | WELL, KEEP | WELL},
 		{POOL_DRAIN, POOL_UNKNOWN, KEEP_MS, false, KEEP, KEEP, KEEP},
 		{POOL_DRAIN, POOL_UNHEALTHY, KEEP_MS, false, KEEP, KEEP, 0},
 		{POOL_DRAIN, POOL_UNHEALTHY, 0, false, 0, 0, 0},
-		{POOL_MAINT, POOL_HEALTHY, KEEP_MS, false, 0, 0, 0},
+		{POOL_MAINT, POOL_HEALTHY, KEEP_MS, false, WELL, WELL, WELL},
 		{POOL_MAINT, POOL_UNKNOWN, KEEP_MS, false, 0, 0, 0},
 		{POOL_MAINT, POOL_UNHEALTHY, KEEP_MS, false, 0, 0, 0},
 	};
@@ -75,7 +93,7 @@ static void test_flags_by_state(void **state)
 		struct pool *pool = make(POOL_HEALTHY, rows[i].keep_ms);
 		bool expires = rows[i].before_end != rows[i].at_end;
 
-		pool_set_admin(pool, 2, rows[i].admin);
+		pool_set_admin(pool, 2, rows[i].admin, 1000);
 		pool_set_health(pool, 2, rows[i].health, 1000);
 		assert_int_equal(pool_member_admin(pool, 2), rows[i].admin);
 		assert_int_equal(pool_member_health(pool, 2), rows[i].health);
@@ -87,7 +105,7 @@ static void test_flags_by_state(void **state)
 		assert_int_equal(pool_next_deadline_ms(pool, 1000),
 				 expires ? 1000 + KEEP_MS : UINT64_MAX);
 		assert_int_equal(pool_next_deadline_ms(pool, 1000 + KEEP_MS), UINT64_MAX);
-		assert_int_equal(pool_member_flags(pool, 3, 1000), UP | KEEP);
+		assert_int_equal(pool_member_flags(pool, 3, 1000), FULL);
 		pool_free(pool);
 	}
 }
@@ -108,7 +126,7 @@ static void test_keep_runs_from_the_failure(void **state)
 	assert_int_equal(pool_member_flags(pool, 0, 7000 + KEEP_MS - 1), KEEP);
 	assert_int_equal(pool_member_flags(pool, 0, 7000 + KEEP_MS), 0);
 	/* Maintenance cuts at once, and ends the waiting for the time. */
-	pool_set_admin(pool, 1, POOL_MAINT);
+	pool_set_admin(pool, 1, POOL_MAINT, 1000);
 	assert_int_equal(pool_next_deadline_ms(pool, 7000), 7000 + KEEP_MS);
 	pool_free(pool);
 
@@ -131,7 +149,7 @@ static void test_beginnings(void **state)
 	/* Before the first writing nobody serves; nor after it, while nobody is known well. */
 	assert_int_equal(pool_slot_owner(pool, 0), HASH_NOBODY);
 	assert_int_not_equal(pool_slot_base(pool, 0), HASH_NOBODY);
-	pool_write_slots(pool, slots);
+	pool_write_slots(pool, slots, 1000);
 	for (uint32_t slot = 0; slot < SIZE; slot++) {
 		assert_int_equal(abi_slot_current(slots[slot]), 0);
 		assert_int_equal(abi_slot_other(slots[slot]), 100 + pool_slot_base(pool, slot));
@@ -191,22 +209,22 @@ static void test_words_under_events(void **state)
 	uint32_t stored;
 
 	(void)state;
-	assert_int_equal(pool_update_slots(pool, changed), SIZE);
-	assert_int_equal(pool_write_slots(pool, whole), SIZE);
+	assert_int_equal(pool_update_slots(pool, changed, 1000), SIZE);
+	assert_int_equal(pool_write_slots(pool, whole, 1000), SIZE);
 	for (int event = 0; event < 400; event++) {
 		for (uint64_t n = draw() % 3 + 1; n > 0; n--) {
 			size_t member = draw() % MEMBERS;
 
 			if (draw() % 3 == 0)
-				pool_set_admin(pool, member, draw() % 3);
+				pool_set_admin(pool, member, draw() % 3, 1000);
 			else
 				pool_set_health(pool, member, draw() % 3, event);
 		}
 		memcpy(before, changed, sizeof(before));
-		stored = pool_update_slots(pool, changed);
+		stored = pool_update_slots(pool, changed, 1000);
 		assert_int_equal(stored, count_differences(before, changed));
-		assert_int_equal(pool_update_slots(pool, changed), 0);
-		assert_int_equal(pool_write_slots(pool, whole), stored);
+		assert_int_equal(pool_update_slots(pool, changed, 1000), 0);
+		assert_int_equal(pool_write_slots(pool, whole, 1000), stored);
 		assert_memory_equal(whole, changed, sizeof(whole));
 		assert_words(pool, whole);
 		if (event % 10)
@@ -215,9 +233,9 @@ static void test_words_under_events(void **state)
 		memset(fresh, 0xff, sizeof(fresh));
 		for (size_t i = 0; i < MEMBERS; i++) {
 			pool_set_health(other, i, pool_member_health(pool, i), 0);
-			pool_set_admin(other, i, pool_member_admin(pool, i));
+			pool_set_admin(other, i, pool_member_admin(pool, i), 1000);
 		}
-		pool_write_slots(other, fresh);
+		pool_write_slots(other, fresh, 1000);
 		assert_memory_equal(whole, fresh, sizeof(whole));
 		pool_free(other);
 	}
@@ -231,11 +249,11 @@ static void test_writes_only_what_differs(void **state)
 	struct pool *pool = make(POOL_HEALTHY, KEEP_MS);
 
 	(void)state;
-	pool_write_slots(pool, slots);
-	assert_int_equal(pool_write_slots(pool, slots), 0);
+	pool_write_slots(pool, slots, 1000);
+	assert_int_equal(pool_write_slots(pool, slots, 1000), 0);
 	slots[3] = 0;
 	slots[250] = UINT64_MAX;
-	assert_int_equal(pool_write_slots(pool, slots), 2);
+	assert_int_equal(pool_write_slots(pool, slots, 1000), 2);
 	assert_words(pool, slots);
 	pool_free(pool);
 }
@@ -249,11 +267,11 @@ static void test_ring(void **state)
 	uint32_t failed = 0;
 
 	(void)state;
-	pool_write_slots(pool, slots);
+	pool_write_slots(pool, slots, 1000);
 	memcpy(whole, slots, sizeof(whole));
 	pool_set_health(pool, 5, POOL_UNHEALTHY, 1000);
-	pool_set_admin(pool, 3, POOL_DRAIN);
-	pool_update_slots(pool, slots);
+	pool_set_admin(pool, 3, POOL_DRAIN, 1000);
+	pool_update_slots(pool, slots, 1000);
 	for (uint32_t slot = 0; slot < RING_SIZE; slot++) {
 		uint32_t was = abi_slot_current(whole[slot]), is = abi_slot_current(slots[slot]);
 
@@ -269,14 +287,14 @@ static void test_ring(void **state)
 	other = make_of(150, RING_SIZE, POOL_UNKNOWN, KEEP_MS);
 	for (size_t m = 0; m < MEMBERS; m++)
 		pool_set_health(other, m, m == 5 ? POOL_UNHEALTHY : POOL_HEALTHY, 1000);
-	pool_set_admin(other, 3, POOL_DRAIN);
-	pool_write_slots(other, fresh);
+	pool_set_admin(other, 3, POOL_DRAIN, 1000);
+	pool_write_slots(other, fresh, 1000);
 	assert_memory_equal(slots, fresh, sizeof(slots));
 	pool_free(other);
 
-	pool_set_admin(pool, 3, POOL_ACTIVE);
+	pool_set_admin(pool, 3, POOL_ACTIVE, 1000);
 	pool_set_health(pool, 5, POOL_HEALTHY, 2000);
-	pool_update_slots(pool, slots);
+	pool_update_slots(pool, slots, 1000);
 	assert_memory_equal(slots, whole, sizeof(slots));
 	pool_free(pool);
 }
@@ -284,10 +302,11 @@ static void test_ring(void **state)
 static void test_refusals(void **state)
 {
 	struct pool_member_spec members[2] = {
-		{"a", 1, 1, 1, POOL_ACTIVE, POOL_HEALTHY},
-		{"b", 2, 1, 2, POOL_ACTIVE, POOL_HEALTHY},
+		{.name = "a", .identity = 1, .weight = 1, .index = 1, .health = POOL_HEALTHY},
+		{.name = "b", .identity = 2, .weight = 1, .index = 2, .health = POOL_HEALTHY},
 	};
-	struct pool_spec spec = {"web", 7, 0, 250, KEEP_MS, members, 2};
+	struct pool_spec spec = {
+		.name = "web", .table_size = 250, .members = members, .member_count = 2};
 	struct pool *pool = NULL;
 	uint64_t slots[SIZE] = {0};
 
@@ -306,7 +325,7 @@ static void test_refusals(void **state)
 	assert_null(pool);
 	spec.member_count = 0;
 	assert_int_equal(pool_new(&spec, &pool), 0);
-	assert_int_equal(pool_write_slots(pool, slots), 0);
+	assert_int_equal(pool_write_slots(pool, slots, 1000), 0);
 	assert_int_equal(pool_next_deadline_ms(pool, 0), UINT64_MAX);
 	pool_free(pool);
 	pool_free(NULL);

@@ -70,6 +70,11 @@ int assemble_pool(const struct conf *conf, const struct conf_pool *pool, const u
 		.tokens = pool->hash == CONF_HASH_RING ? pool->tokens : 0,
 		.table_size = pool->table_size,
 		.on_down_keep_ms = pool->on_down == CONF_ON_DOWN_KEEP ? pool->on_down_keep_ms : 0,
+		.backup_below = pool->backup_below,
+		.slow_start_ms = pool->slow_start_ms,
+		.drain_limit_ms = pool->drain_limit_ms,
+		.idle_ms = conf->node.flows.established_ms,
+		.datagram_ms = conf->node.flows.udp_ms,
 		.members = members,
 		.member_count = pool->backend_count,
 	};
@@ -87,6 +92,7 @@ int assemble_pool(const struct conf *conf, const struct conf_pool *pool, const u
 			.index = indices ? indices[i] : (uint32_t)i + 1,
 			.admin = assemble_admin(backend->state),
 			.health = health,
+			.backup = backend->backup,
 		};
 	}
 	error = pool_new(&spec, ret);

@@ -209,9 +209,8 @@ static void write_flag(struct balancer *balancer, size_t at, size_t member, uint
 	struct abi_backend *backend = &balancer->tables->backends[pool->records[member]];
 	uint32_t wanted = pool_member_flags(pool->pool, member, now_ms);
 
-	/* Maintenance cuts flows for good: their pins must not match when it ends. */
-	if (backend->flags & ABI_BACKEND_KEEP &&
-	    pool_member_admin(pool->pool, member) == POOL_MAINT)
+	/* Flows that are cut for good: their pins must not match when it serves again. */
+	if (backend->flags & ABI_BACKEND_KEEP && pool_member_is_cut(pool->pool, member, now_ms))
 		backend->generation++;
 	wanted |= backend->flags & (ABI_BACKEND_NEIGH | ABI_BACKEND_LINK);
 	if (backend->flags != wanted)
@@ -329,8 +328,8 @@ static int drop_old_records(struct balancer *balancer, struct err *err)
 /* --- life --- */
 
 /*
- * What an earlier daemon left up is healthy. Of the others the flags do not say why they are not
- * up (failed, draining, never checked), so their first check decides, and till then flows stay.
+ * What an earlier daemon left healthy is. Of the others the flags do not say why they are not
+ * (failed, never checked), so their first check decides, and till then flows stay.
  */
 static void inherit_health(struct balancer *balancer, size_t at)
 {
@@ -340,7 +339,8 @@ static void inherit_health(struct balancer *balancer, size_t at)
 		uint32_t flags = balancer->tables->backends[pool->records[i]].flags;
 
 		pool_set_health(pool->pool, i,
-				flags & ABI_BACKEND_UP ? POOL_HEALTHY : balancer->start->health,
+				flags & ABI_BACKEND_HEALTHY ? POOL_HEALTHY
+							    : balancer->start->health,
 				balancer->start->now_ms);
 	}
 }
@@ -380,7 +380,8 @@ static int write_tables(struct balancer *balancer, struct access *access, struct
 		struct balanced_pool *pool = &balancer->pools[i];
 
 		write_flags(balancer, i, balancer->start->now_ms);
-		pool_write_slots(pool->pool, balancer->tables->slots + pool->first_slot);
+		pool_write_slots(pool->pool, balancer->tables->slots + pool->first_slot,
+				 balancer->start->now_ms);
 	}
 	ret = tiers_write(&balancer->conf->node, balancer->tables, err);
 	if (!ret)
@@ -503,18 +504,27 @@ void balancer_set_health(struct balancer *balancer, size_t pool, size_t member,
 void balancer_set_admin(struct balancer *balancer, size_t pool, size_t member,
 			enum pool_admin admin, uint64_t now_ms)
 {
-	pool_set_admin(balancer->pools[pool].pool, member, admin);
+	pool_set_admin(balancer->pools[pool].pool, member, admin, now_ms);
 	write_flag(balancer, pool, member, now_ms);
 	balancer->pools[pool].unsettled = true;
 }
 
-void balancer_settle(struct balancer *balancer)
+void balancer_set_share(struct balancer *balancer, size_t pool, size_t member, unsigned percent,
+			uint64_t now_ms)
+{
+	pool_set_share(balancer->pools[pool].pool, member, percent, now_ms);
+	write_flag(balancer, pool, member, now_ms);
+	balancer->pools[pool].unsettled = true;
+}
+
+void balancer_settle(struct balancer *balancer, uint64_t now_ms)
 {
 	for (size_t i = 0; i < balancer->conf->pool_count; i++) {
 		struct balanced_pool *pool = &balancer->pools[i];
 
 		if (pool->unsettled)
-			pool_update_slots(pool->pool, balancer->tables->slots + pool->first_slot);
+			pool_update_slots(pool->pool, balancer->tables->slots + pool->first_slot,
+					  now_ms);
 		pool->unsettled = false;
 	}
 }

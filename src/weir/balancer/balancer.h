@@ -54,7 +54,10 @@ void balancer_set_health(struct balancer *balancer, size_t pool, size_t member,
 			 enum pool_health health, uint64_t now_ms);
 void balancer_set_admin(struct balancer *balancer, size_t pool, size_t member,
 			enum pool_admin admin, uint64_t now_ms);
-void balancer_settle(struct balancer *balancer);
+/* The operator's share of a backend's weight, 0 to 100. */
+void balancer_set_share(struct balancer *balancer, size_t pool, size_t member, unsigned percent,
+			uint64_t now_ms);
+void balancer_settle(struct balancer *balancer, uint64_t now_ms);
 /* NULL: the next hop is not known. */
 void balancer_set_nexthop(struct balancer *balancer, size_t pool, size_t member,
 			  const struct dp_nexthop *hop);

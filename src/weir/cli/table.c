@@ -121,12 +121,12 @@ static void set_down(struct pool *pool, size_t member)
 
 static void set_drain(struct pool *pool, size_t member)
 {
-	pool_set_admin(pool, member, POOL_DRAIN);
+	pool_set_admin(pool, member, POOL_DRAIN, 0);
 }
 
 static void set_maint(struct pool *pool, size_t member)
 {
-	pool_set_admin(pool, member, POOL_MAINT);
+	pool_set_admin(pool, member, POOL_MAINT, 0);
 }
 
 /* Does it to each member of a list of names with commas between; NULL is an empty list. */
@@ -209,7 +209,7 @@ static int show(const struct options *options, const struct conf *conf,
 	} else if (!set_each(pool, options->down, set_down) &&
 		   !set_each(pool, options->drain, set_drain) &&
 		   !set_each(pool, options->maint, set_maint)) {
-		pool_write_slots(pool, slots);
+		pool_write_slots(pool, slots, 0);
 		status = EXIT_OK;
 		if (options->json)
 			status = print_json(pool);

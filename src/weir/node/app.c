@@ -78,7 +78,7 @@ static void on_deadline(uv_timer_t *timer)
 static void settle(struct app *app)
 {
 	uv_timer_stop(&app->settle);
-	balancer_settle(app->balancer);
+	balancer_settle(app->balancer, now_ms());
 	arm_deadline(app);
 }
 

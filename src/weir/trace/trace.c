@@ -337,7 +337,7 @@ static int fill_tables(struct trace *trace)
 			balancer_set_nexthop(trace->balancer, p, m, &trace->hop);
 	}
 	wrong = apply_options(trace);
-	balancer_settle(trace->balancer);
+	balancer_settle(trace->balancer, 0);
 	if (!wrong && trace_names_init(&trace->names, trace->balancer, trace->tables) != 0)
 		wrong = command_fail(name, "out of memory");
 	return wrong;
