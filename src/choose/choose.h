@@ -9,20 +9,38 @@
 #include "choose/flow.h"
 #include "choose/policy.h"
 #include "choose/special.h"
+#include "choose/transition.h"
 #include "dp/abi.h"
 #include "dp/verdict.h"
 #include "pkt/hash.h"
 #include "pkt/parse.h"
 
 /*
- * The slot's word decides for a flow without an entry: PKT_ON, or a verdict where there is no such
- * slot. While the backend's record says that it is down and the slot is not yet rewritten, a flow
- * that begins takes the slot's other owner.
+ * Is the slot's word all that there is to know: no change under way, and its owner up? Then
+ * pkt->backend is it. This is the way of a plain packet.
  */
-PKT_INLINE int choose_by_slot(struct pkt *pkt)
+PKT_INLINE int choose_is_settled(struct pkt *pkt)
 {
 	__u64 *slot = env_slot(pkt->slot), word;
 	struct abi_backend *backend;
+
+	if (!slot)
+		return 0;
+	word = *(volatile __u64 *)slot;
+	pkt->why = WHY_SLOT;
+	pkt->backend = abi_slot_current(word);
+	backend = env_backend(pkt->backend);
+	return backend && !(word & ABI_SLOT_TRANSITION) && backend->flags & ABI_BACKEND_UP;
+}
+
+/*
+ * Of a service that tracks nothing, whose slot is not settled, the word alone decides: PKT_ON, or
+ * a verdict where there is no such slot. While the owner is down, a flow that begins takes the
+ * slot's other owner.
+ */
+PKT_STAGE int choose_untracked(struct pkt *pkt)
+{
+	__u64 *slot = pkt ? env_slot(pkt->slot) : 0, word;
 	__u32 other;
 
 	if (!slot)
@@ -30,24 +48,103 @@ PKT_INLINE int choose_by_slot(struct pkt *pkt)
 	word = *(volatile __u64 *)slot;
 	pkt->why = WHY_SLOT;
 	pkt->backend = abi_slot_current(word);
-	backend = env_backend(pkt->backend);
-	if (!backend || backend->flags & ABI_BACKEND_UP || !entry_begins(pkt))
+	if (transition_flags(pkt->backend) & ABI_BACKEND_UP || !entry_begins(pkt))
 		return PKT_ON;
 	other = abi_slot_other(word);
-	backend = env_backend(other);
-	if (other && backend && backend->flags & ABI_BACKEND_UP) {
+	if (transition_flags(other) & ABI_BACKEND_UP) {
 		pkt->why = WHY_OTHER;
 		pkt->backend = other;
 	}
 	return PKT_ON;
 }
 
-/* The flow's entry decides where there is one that holds; else the slot does, and is recorded. */
+PKT_INLINE int choose_tracks(const struct abi_service *service)
+{
+	return service->flags & (ABI_SERVICE_TRACK | ABI_SERVICE_TRANSITION | ABI_SERVICE_FLIP) &&
+	       env_has(ABI_HAS_TRACK);
+}
+
+/* Does every flow of the service have an entry, or may it? */
+PKT_INLINE int choose_tracks_all(const struct abi_service *service)
+{
+	return service->flags & (ABI_SERVICE_TRACK | ABI_SERVICE_FLIP) && env_has(ABI_HAS_TRACK);
+}
+
+/*
+ * Who has no entry and is to get none: what is quoted, and a datagram by what all of its pieces
+ * have. Ends as choose_untracked.
+ */
+PKT_INLINE int choose_unrecorded(struct pkt_ctx *ctx, struct pkt *pkt,
+				 const struct abi_service *service, enum transition_key key)
+{
+	if (choose_is_settled(pkt))
+		return PKT_ON;
+	return choose_tracks(service) ? transition_go(ctx, pkt, key) : choose_untracked(pkt);
+}
+
+/*
+ * An entry by the slot that the flow had in the service's old table decides as well, and is
+ * brought under its present slot. Whether there is one that holds.
+ */
+PKT_STAGE int choose_by_old_flow(struct pkt_ctx *ctx, struct pkt *pkt, struct flow *flow)
+{
+	struct abi_node *node = env_node();
+	__u32 slot;
+
+	if (!ctx || !pkt || !flow)
+		return 0;
+	slot = flow->slot;
+	flow_set_slot(flow, (__u32)transition_old_slot(ctx, pkt, TRANSITION_ENTRY));
+	entry_look_both(flow);
+	if (!flow->pin || !entry_holds(node, flow, pkt)) {
+		flow_set_slot(flow, slot);
+		return 0;
+	}
+	flow_set_slot(flow, slot);
+	entry_write(flow, flow_pin_backend(flow->pin), flow_pin_generation(flow->pin),
+		    flow_next_state(flow_pin_state(flow->pin), pkt));
+	return 1;
+}
+
+/* A datagram's is not: where it goes without one changes with time. */
+PKT_INLINE int choose_is_redundant(const struct transition *to, const struct pkt *pkt)
+{
+	return to->stays && pkt->backend == to->later && pkt->proto == IPPROTO_TCP;
+}
+
+/* No entry decides: the slot does, and is recorded. */
+PKT_STAGE int choose_new_flow(struct pkt_ctx *ctx, struct pkt *pkt, struct flow *flow)
+{
+	struct transition to = {};
+	int verdict;
+
+	if (!ctx || !pkt || !flow)
+		return VERDICT_EMPTY;
+	if (pkt->labelled)
+		pkt->slot = pkt->label_slot;
+	verdict = transition_look(ctx, pkt, &to);
+	if (verdict != PKT_ON)
+		return verdict;
+	pkt->backend = to.later;
+	pkt->why = to.later_why;
+	if (pkt->proto == IPPROTO_TCP && entry_begins(pkt)) {
+		pkt->backend = to.begins;
+		pkt->why = to.begins_why;
+	}
+	if (!pkt->backend || entry_record(flow, pkt, choose_is_redundant(&to, pkt)))
+		return PKT_ON;
+	/* Its next packet will be no SYN, and find no entry. */
+	pkt->backend = to.later;
+	pkt->why = to.later_why;
+	return PKT_ON;
+}
+
+/* The flow's entry decides where there is one that holds; else it is as if the flow were new. */
 PKT_STAGE int choose_by_flow(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct abi_node *node = env_node();
+	struct abi_service *service;
 	struct flow flow = {};
-	int verdict;
 
 	if (!pkt || !ctx)
 		return VERDICT_EMPTY;
@@ -57,12 +154,14 @@ PKT_STAGE int choose_by_flow(struct pkt_ctx *ctx, struct pkt *pkt)
 		entry_touch(&flow, pkt);
 		return PKT_ON;
 	}
-	if (pkt->labelled)
-		pkt->slot = pkt->label_slot;
-	verdict = choose_by_slot(pkt);
-	if (verdict == PKT_ON && pkt->backend)
-		entry_record(node, &flow, pkt);
-	return verdict;
+	service = env_service(pkt->service);
+	if (service && service->flags & ABI_SERVICE_FLIP && !flow.pin &&
+	    choose_by_old_flow(ctx, pkt, &flow)) {
+		pkt->why = WHY_FLOW;
+		pkt->backend = flow_pin_backend(flow.pin);
+		return PKT_ON;
+	}
+	return choose_new_flow(ctx, pkt, &flow);
 }
 
 /*
@@ -77,7 +176,7 @@ PKT_STAGE int choose_named(struct pkt_ctx *ctx, struct pkt *pkt)
 	if (!pkt || !ctx)
 		return VERDICT_EMPTY;
 	if (!entry_find(node, &flow, pkt))
-		entry_record(node, &flow, pkt);
+		entry_record(&flow, pkt, 0);
 	else if (flow_pin_backend(flow.pin) == pkt->backend)
 		entry_touch(&flow, pkt);
 	return PKT_ON;
@@ -144,9 +243,32 @@ PKT_STAGE int choose_backend(struct pkt_ctx *ctx, struct pkt *pkt)
 		if (pkt->backend)
 			return PKT_ON;
 	}
-	if (service->flags & ABI_SERVICE_TRACK && env_has(ABI_HAS_TRACK))
+	if (choose_tracks_all(service))
 		return choose_by_flow(ctx, pkt);
-	return choose_by_slot(pkt);
+	if (choose_is_settled(pkt))
+		return PKT_ON;
+	return choose_tracks(service) ? choose_by_flow(ctx, pkt) : choose_untracked(pkt);
+}
+
+/* Has the flow that an ICMP error quotes an entry? Then it has pkt->backend. */
+PKT_STAGE int choose_quoted_flow(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct abi_service *service = pkt ? env_service(pkt->service) : 0;
+	struct abi_node *node = env_node();
+	struct flow flow = {};
+
+	if (!ctx || !service || !choose_tracks(service))
+		return 0;
+	if (!entry_find(node, &flow, pkt)) {
+		if (!(service->flags & ABI_SERVICE_FLIP) || flow.pin)
+			return 0;
+		flow_set_slot(&flow, (__u32)transition_old_slot(ctx, pkt, TRANSITION_ENTRY));
+		entry_look_both(&flow);
+		if (!flow.pin || !entry_holds(node, &flow, pkt))
+			return 0;
+	}
+	pkt->backend = flow_pin_backend(flow.pin);
+	return 1;
 }
 
 /*
@@ -156,7 +278,6 @@ PKT_STAGE int choose_backend(struct pkt_ctx *ctx, struct pkt *pkt)
 PKT_STAGE int choose_quoted(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct abi_service *service;
-	struct flow flow = {};
 
 	if (!pkt || !ctx)
 		return VERDICT_EMPTY;
@@ -171,14 +292,12 @@ PKT_STAGE int choose_quoted(struct pkt_ctx *ctx, struct pkt *pkt)
 		if (verdict != PKT_ON)
 			return verdict;
 	}
-	if (env_has(ABI_HAS_TRACK) && service->flags & ABI_SERVICE_TRACK &&
-	    entry_find(env_node(), &flow, pkt)) {
-		pkt->backend = flow_pin_backend(flow.pin);
+	if ((choose_tracks_all(service) || !choose_is_settled(pkt)) && choose_quoted_flow(ctx, pkt))
 		return PKT_ON;
-	}
 	if (env_has(ABI_HAS_SPECIAL) && pkt->unquoted) {
+		pkt->backend = 0;
 		pkt->why = WHY_ICMP;
 		return VERDICT_UNQUOTED;
 	}
-	return choose_by_slot(pkt);
+	return choose_unrecorded(ctx, pkt, service, TRANSITION_FLOW);
 }

@@ -63,36 +63,106 @@ PKT_STAGE int entry_place(struct flow *flow, __u32 index, __u32 worth)
 }
 
 /*
- * Records the flow's backend: over its own old entry, else in the place of least worth. What
- * cannot be recorded is only counted; the slot decides for it again.
+ * Is this live entry one that says nothing which its slot's word does not say without it? Whose
+ * flow is from before the slot's change, and has stayed where it was.
  */
-PKT_INLINE void entry_record(const struct abi_node *node, struct flow *flow, const struct pkt *pkt)
+PKT_INLINE int entry_is_redundant(__u64 key, __u64 pin)
 {
-	struct abi_backend *backend = env_backend(pkt->backend);
-	struct abi_bucket *bucket;
-	struct abi_flow *entry;
-	__u32 worth;
+	__u32 state = flow_pin_state(pin);
+	__u64 *slot, word;
 
-	/* Over its own entry is no insert: the old one would go on to decide for the new flow. */
-	if (!backend || (!flow->pin && !env_may_insert(node->insert_limit, flow->tick))) {
-		env_event(ABI_EVENT_FLOW_SKIPPED);
-		return;
+	if (state == FLOW_UDP || state == FLOW_FRAGMENT || pin == FLOW_BUSY)
+		return 0;
+	slot = env_slot((__u32)(pin >> FLOW_SLOT_SHIFT) << FLOW_KEY_SLOT_BITS |
+			((__u32)key & FLOW_KEY_SLOT_MASK));
+	if (!slot)
+		return 0;
+	word = *(volatile __u64 *)slot;
+	return word & ABI_SLOT_TRANSITION && abi_slot_previous(word) == flow_pin_backend(pin);
+}
+
+/* The same question to a bucket; the place of such an entry is the flow's. Whether there is one. */
+PKT_STAGE int entry_redundant_place(struct flow *flow, __u32 index)
+{
+	struct abi_bucket *bucket = env_bucket(index);
+
+	if (!flow || !bucket)
+		return 0;
+	for (__u32 i = 0; i < ABI_BUCKET_FLOWS; i++) {
+		__u64 key = *(volatile __u64 *)&bucket->flows[i].key;
+		__u64 pin = *(volatile __u64 *)&bucket->flows[i].pin;
+
+		if (!entry_is_redundant(key, pin))
+			continue;
+		flow->pin = pin;
+		flow->bucket = index;
+		flow->place = i;
+		return 1;
 	}
-	worth = (__u32)entry_place(flow, flow->buckets[0], ~0U);
-	if (worth != FLOW_WORTH_OWN)
+	return 0;
+}
+
+/*
+ * A place for a new entry. A redundant one gets none that an entry which lives has; any other gets
+ * first what redundant ones have. Whether there is one; the flow's pin, bucket and place are it.
+ */
+PKT_INLINE int entry_find_place(struct flow *flow, int redundant)
+{
+	__u32 none = redundant ? FLOW_WORTH_EXPIRED + 1 : ~0U, worth;
+
+	worth = (__u32)entry_place(flow, flow->buckets[0], none);
+	if (worth > FLOW_WORTH_EMPTY)
 		worth = (__u32)entry_place(flow, flow->buckets[1], worth);
-	bucket = env_bucket(flow->bucket);
-	if (!bucket || worth == ~0U)
-		return env_event(ABI_EVENT_FLOW_SKIPPED);
+	if (worth == none)
+		return 0;
+	if (worth <= FLOW_WORTH_EXPIRED || entry_redundant_place(flow, flow->buckets[0]) ||
+	    entry_redundant_place(flow, flow->buckets[1]))
+		return 1;
+	env_event(ABI_EVENT_FLOW_EVICTED);
+	return 1;
+}
+
+/* Over what is at the flow's place, if it is still there. Returns whether. */
+PKT_INLINE int entry_write(struct flow *flow, __u32 backend, __u8 generation, __u32 state)
+{
+	struct abi_bucket *bucket = env_bucket(flow->bucket);
+	struct abi_flow *entry;
+
+	if (!bucket)
+		return 0;
 	entry = &bucket->flows[flow->place & (ABI_BUCKET_FLOWS - 1)];
 	if (!env_swap(&entry->pin, flow->pin, FLOW_BUSY))
-		return env_event(ABI_EVENT_FLOW_SKIPPED);
+		return 0;
 	env_store(&entry->key, flow->key);
-	env_store(&entry->pin, flow_pin(flow->slot, pkt->backend, backend->generation,
-					flow_next_state(FLOW_NONE, pkt), flow->tick));
+	env_store(&entry->pin, flow_pin(flow->slot, backend, generation, state, flow->tick));
+	return 1;
+}
+
+/*
+ * Records the flow's backend: over its own old entry, else in the place of least worth. Returns
+ * whether. What cannot be recorded is counted, and where it goes from now on is the caller's care.
+ * A redundant entry, without which the flow goes the same way, costs at most half of the limit.
+ */
+PKT_STAGE int entry_record(struct flow *flow, struct pkt *pkt, int redundant)
+{
+	struct abi_backend *backend = pkt ? env_backend(pkt->backend) : 0;
+	struct abi_node *node = env_node();
+
+	if (!flow || !backend)
+		return 0;
+	/* Over its own entry is no insert: the old one would go on to decide for the new flow. */
+	if (!flow->pin &&
+	    (!env_may_insert(redundant ? node->insert_limit / 2 : node->insert_limit, flow->tick) ||
+	     !entry_find_place(flow, redundant)))
+		goto skipped;
+	if (!entry_write(flow, pkt->backend, backend->generation, flow_next_state(FLOW_NONE, pkt)))
+		goto skipped;
 	env_event(ABI_EVENT_FLOW_NEW);
-	if (worth > FLOW_WORTH_EXPIRED)
-		env_event(ABI_EVENT_FLOW_EVICTED);
+	return 1;
+skipped:
+	if (!redundant)
+		env_event(ABI_EVENT_FLOW_SKIPPED);
+	return 0;
 }
 
 /* In one of the flow's two buckets. Returns whether it is there. */
@@ -103,12 +173,17 @@ PKT_INLINE int entry_look(struct flow *flow, __u32 which)
 	return bucket && flow_find_in(flow, bucket, flow->buckets[which]);
 }
 
+/* No loop: kernel 6.1 takes some for jumps back that it does not know. */
+PKT_INLINE void entry_look_both(struct flow *flow)
+{
+	if (!entry_look(flow, 0))
+		entry_look(flow, 1);
+}
+
 /* Looks the flow up. Returns whether it has an entry that decides for this packet. */
 PKT_INLINE int entry_find(const struct abi_node *node, struct flow *flow, const struct pkt *pkt)
 {
 	flow_prepare(flow, node, pkt, env_now_ns());
-	/* No loop: kernel 6.1 takes some for jumps back that it does not know. */
-	if (!entry_look(flow, 0))
-		entry_look(flow, 1);
+	entry_look_both(flow);
 	return flow->pin && entry_holds(node, flow, pkt);
 }

@@ -184,7 +184,7 @@ PKT_INLINE int fragment_choose_alike(struct pkt_ctx *ctx, struct pkt *pkt,
 		if (verdict != PKT_ON)
 			return verdict;
 	}
-	return piece_by_slot(pkt, service);
+	return piece_by_slot(ctx, pkt, service);
 }
 
 /* Both end as the one before. Here it is the way of any packet of the flow that is left. */
@@ -201,7 +201,7 @@ PKT_INLINE int fragment_choose_first(struct pkt_ctx *ctx, struct pkt *pkt,
 	if (named == pkt->service && fragment_holds(&flow))
 		fragment_follow(pkt, &flow);
 	else if (!fragment_record(pkt, &flow))
-		verdict = piece_by_slot(pkt, service);
+		verdict = piece_by_slot(ctx, pkt, service);
 	if (verdict != PKT_ON)
 		return verdict;
 	/* All pieces take one path. */

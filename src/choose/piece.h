@@ -118,13 +118,6 @@ PKT_INLINE int piece_has_key(const struct abi_service *service, const struct pkt
 	return !policy_needs_ports(service->policy);
 }
 
-/* Then the slot alone decides, but where a flow's entry may, or what only the first piece has. */
-PKT_INLINE int piece_needs_entry(const struct abi_service *service, const struct pkt *pkt)
-{
-	return !piece_has_key(service, pkt) ||
-	       service->flags & (ABI_SERVICE_TRACK | ABI_SERVICE_SERVER_ID);
-}
-
 /* By the policy, else by source, destination and protocol. */
 PKT_INLINE __u64 piece_hash(const struct abi_service *service, const struct pkt *pkt)
 {
@@ -133,11 +126,36 @@ PKT_INLINE __u64 piece_hash(const struct abi_service *service, const struct pkt 
 	return pkt_hash_tuple(&pkt->src, &pkt->dst, 0, 0, pkt->piece_proto, env_node()->slot_seed);
 }
 
+/* Is all that decides for the piece its slot's word? */
+PKT_INLINE int piece_is_settled(const struct abi_service *service, struct pkt *pkt)
+{
+	int settled;
+
+	if (!(service->flags & ABI_SERVICE_TRANSITION))
+		return 1;
+	pkt->slot = policy_slot(service, piece_hash(service, pkt));
+	settled = choose_is_settled(pkt);
+	pkt->backend = 0;
+	return settled;
+}
+
+/*
+ * Where the policy asks for nothing that only the first piece has, the slot alone decides, but
+ * where a flow's entry may.
+ */
+PKT_INLINE int piece_needs_entry(const struct abi_service *service, struct pkt *pkt)
+{
+	return !piece_has_key(service, pkt) ||
+	       service->flags & (ABI_SERVICE_TRACK | ABI_SERVICE_FLIP | ABI_SERVICE_SERVER_ID) ||
+	       !piece_is_settled(service, pkt);
+}
+
 /*
  * The slot that any piece has, and its word's backend. TCP's flags are not asked for, as only the
- * first piece has them. Ends as choose_by_slot.
+ * first piece has them. Ends as choose_untracked.
  */
-PKT_INLINE int piece_by_slot(struct pkt *pkt, const struct abi_service *service)
+PKT_INLINE int piece_by_slot(struct pkt_ctx *ctx, struct pkt *pkt,
+			     const struct abi_service *service)
 {
 	__u8 flags = pkt->tcp_flags;
 	int verdict;
@@ -145,7 +163,7 @@ PKT_INLINE int piece_by_slot(struct pkt *pkt, const struct abi_service *service)
 	pkt->hash = piece_hash(service, pkt);
 	pkt->slot = policy_slot(service, pkt->hash);
 	pkt->tcp_flags = 0;
-	verdict = choose_by_slot(pkt);
+	verdict = choose_unrecorded(ctx, pkt, service, TRANSITION_ALIKE);
 	pkt->tcp_flags = flags;
 	return verdict;
 }

@@ -30,10 +30,18 @@ PKT_INLINE __u64 policy_mask(__u32 bits)
 	return bits ? __builtin_bswap64(~0ULL << (64 - bits)) : 0;
 }
 
-PKT_INLINE struct pkt_addr policy_prefix(const struct abi_service *service, const struct pkt *pkt)
+/* What gives a slot: a service's policy, or the one that it had before. */
+struct policy_by {
+	__u64 seed;
+	__u8 policy; /* enum abi_policy */
+	__u8 source_prefix4;
+	__u8 source_prefix6;
+};
+
+PKT_INLINE struct pkt_addr policy_prefix(const struct policy_by *by, const struct pkt *pkt)
 {
 	struct pkt_addr prefix = pkt->src;
-	__u32 bits = pkt->version == 4 ? 96U + service->source_prefix4 : service->source_prefix6;
+	__u32 bits = pkt->version == 4 ? 96U + by->source_prefix4 : by->source_prefix6;
 
 	if (bits > 128)
 		bits = 128;
@@ -42,33 +50,51 @@ PKT_INLINE struct pkt_addr policy_prefix(const struct abi_service *service, cons
 	return prefix;
 }
 
+/* Is the key within the tuple, and less than all of it? */
+PKT_INLINE int policy_is_tuple(enum abi_policy policy)
+{
+	return policy != ABI_POLICY_5TUPLE && policy != ABI_POLICY_FLOW_LABEL &&
+	       policy != ABI_POLICY_QUIC_CID;
+}
+
 /*
  * The hash that gives the slot (policy_slot), from what struct pkt has; without ports where the
  * policy needs none. What is not in the key is 0 in its place.
  */
-PKT_INLINE __u64 policy_hash(const struct abi_service *service, const struct pkt *pkt)
+PKT_INLINE __u64 policy_hash_by(const struct policy_by *by, const struct pkt *pkt)
 {
 	struct pkt_addr src = pkt->src, dst = pkt->dst;
 	__be16 dport = 0;
 	__u8 proto = 0;
 
-	if (service->policy == ABI_POLICY_SOURCE_PREFIX)
-		src = policy_prefix(service, pkt);
-	if (service->policy == ABI_POLICY_SOURCE || service->policy == ABI_POLICY_SOURCE_PREFIX)
+	if (by->policy == ABI_POLICY_SOURCE_PREFIX)
+		src = policy_prefix(by, pkt);
+	if (by->policy == ABI_POLICY_SOURCE || by->policy == ABI_POLICY_SOURCE_PREFIX)
 		dst = (struct pkt_addr){};
-	if (service->policy == ABI_POLICY_3TUPLE || service->policy == ABI_POLICY_4TUPLE)
+	if (by->policy == ABI_POLICY_3TUPLE || by->policy == ABI_POLICY_4TUPLE)
 		proto = pkt->proto;
-	if (service->policy == ABI_POLICY_4TUPLE)
+	if (by->policy == ABI_POLICY_4TUPLE)
 		dport = pkt->dport;
-	return pkt_hash_tuple(&src, &dst, 0, dport, proto, env_node()->slot_seed);
+	return pkt_hash_tuple(&src, &dst, 0, dport, proto, by->seed);
 }
 
-/* The slot of a hash, in all slots; beyond all of them when the service has lost its table. */
+PKT_INLINE __u64 policy_hash(const struct abi_service *service, const struct pkt *pkt)
+{
+	struct policy_by by = {env_node()->slot_seed, service->policy, service->source_prefix4,
+			       service->source_prefix6};
+
+	return policy_hash_by(&by, pkt);
+}
+
+/* The slot of a hash, in all slots; beyond all of them when there is no table. */
+PKT_INLINE __u32 policy_slot_in(__u64 table, __u64 hash)
+{
+	return table >> 32 ? (__u32)table + pkt_hash_below(hash, (__u32)(table >> 32)) : ABI_SLOTS;
+}
+
 PKT_INLINE __u32 policy_slot(const struct abi_service *service, __u64 hash)
 {
-	__u64 table = *(volatile const __u64 *)&service->table;
-
-	return table >> 32 ? (__u32)table + pkt_hash_below(hash, (__u32)(table >> 32)) : ABI_SLOTS;
+	return policy_slot_in(*(volatile const __u64 *)&service->table, hash);
 }
 
 /* --- the backend by its server's id --- */
@@ -114,22 +140,31 @@ PKT_STAGE int policy_server(struct pkt *pkt, __u32 id)
 
 /* --- policies that look beyond the tuple --- */
 
-/* For IPv6. Label 0 is none (RFC 6437): the 5-tuple's slot stays. */
-PKT_INLINE void policy_label(const struct pkt_ctx *ctx, struct pkt *pkt,
-			     const struct abi_service *service)
+/* For IPv6. 0: there is no label (RFC 6437), and the 5-tuple's slot counts. */
+PKT_INLINE __u64 policy_label_hash(const struct pkt_ctx *ctx, const struct pkt *pkt, __u64 seed)
 {
 	struct pkt_cursor cursor = pkt_cursor(ctx, sizeof(pkt_eth));
 	pkt_ip6 *ip = pkt_take(&cursor, pkt_ip6);
-	__u32 high, low, slot;
+	__u32 high, low;
 
 	if (!ip)
-		return;
+		return 0;
 	high = ip->flow_lbl[0] & 15;
 	low = (__u32)ip->flow_lbl[1] << 8 | ip->flow_lbl[2];
 	if (!(high | low))
+		return 0;
+	return pkt_hash_tuple(&pkt->src, &pkt->dst, (__be16)low, (__be16)high, 0, seed);
+}
+
+PKT_INLINE void policy_label(const struct pkt_ctx *ctx, struct pkt *pkt,
+			     const struct abi_service *service)
+{
+	__u64 hash = policy_label_hash(ctx, pkt, env_node()->slot_seed);
+	__u32 slot;
+
+	if (!hash)
 		return;
-	slot = policy_slot(service, pkt_hash_tuple(&pkt->src, &pkt->dst, (__be16)low, (__be16)high,
-						   0, env_node()->slot_seed));
+	slot = policy_slot(service, hash);
 	pkt->labelled = (service->flags & ABI_SERVICE_TRACK) != 0;
 	pkt->label_slot = slot;
 	if (!pkt->labelled)
@@ -176,12 +211,6 @@ PKT_INLINE int policy_is_cid(const struct abi_service *service, const struct pkt
 	return service->policy == ABI_POLICY_QUIC_CID && pkt->proto == IPPROTO_UDP;
 }
 
-PKT_INLINE int policy_is_tuple(const struct abi_service *service)
-{
-	return service->policy != ABI_POLICY_5TUPLE && service->policy != ABI_POLICY_FLOW_LABEL &&
-	       service->policy != ABI_POLICY_QUIC_CID;
-}
-
 /* Sets pkt->slot by the service's policy, and pkt->backend where an id names it; or a verdict. */
 PKT_STAGE int policy(struct pkt_ctx *ctx, struct pkt *pkt)
 {
@@ -201,7 +230,7 @@ PKT_STAGE int policy(struct pkt_ctx *ctx, struct pkt *pkt)
 		return policy_cid(ctx, pkt);
 	if (policy_is_label(service, pkt))
 		policy_label(ctx, pkt, service);
-	else if (policy_is_tuple(service))
+	else if (policy_is_tuple(service->policy))
 		pkt->slot = policy_slot(service, policy_hash(service, pkt));
 	return PKT_ON;
 }
@@ -216,7 +245,7 @@ PKT_STAGE int policy_quoted(struct pkt *pkt)
 
 	if (!service)
 		return VERDICT_EMPTY;
-	if (policy_is_tuple(service))
+	if (policy_is_tuple(service->policy))
 		pkt->slot = policy_slot(service, policy_hash(service, pkt));
 	pkt->unquoted = policy_is_label(service, pkt) || policy_is_cid(service, pkt);
 	return PKT_ON;

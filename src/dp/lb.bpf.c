@@ -122,7 +122,10 @@ static __always_inline int may(__u32 what, __u32 limit, __u32 tick)
 		window->tick = tick;
 		window->done = 0;
 	}
-	return window->done++ < limit;
+	if (window->done >= limit)
+		return 0;
+	window->done++;
+	return 1;
 }
 
 #define env_may_insert(limit, tick) may(WINDOW_INSERT, limit, tick)

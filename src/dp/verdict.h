@@ -48,19 +48,21 @@ enum verdict {
 };
 
 /* What decided: the step that chose the backend, or that refused. */
-#define WHYS(X)     \
-	X(NOT_VIP)  \
-	X(ACL)      \
-	X(FLOW)     \
-	X(SLOT)     \
-	X(OTHER)    \
-	X(CID)      \
-	X(OPTION)   \
-	X(RATE)     \
-	X(FRAGMENT) \
-	X(ICMP)     \
-	X(EMPTY)    \
-	X(LIMIT)    \
+#define WHYS(X)      \
+	X(NOT_VIP)   \
+	X(ACL)       \
+	X(FLOW)      \
+	X(SLOT)      \
+	X(OTHER)     \
+	X(PREVIOUS)  \
+	X(OLD_TABLE) \
+	X(CID)       \
+	X(OPTION)    \
+	X(RATE)      \
+	X(FRAGMENT)  \
+	X(ICMP)      \
+	X(EMPTY)     \
+	X(LIMIT)     \
 	X(MALFORMED)
 
 enum why {

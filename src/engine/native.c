@@ -105,7 +105,10 @@ static int may(struct window *window, uint32_t limit, uint32_t tick)
 		window->tick = tick;
 		window->done = 0;
 	}
-	return window->done++ < limit;
+	if (window->done >= limit)
+		return 0;
+	window->done++;
+	return 1;
 }
 
 #define env_may_insert(limit, tick) may(&world->inserts, limit, tick)

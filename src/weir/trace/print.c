@@ -157,6 +157,8 @@ static const char *why_text(uint32_t why)
 	case WHY_FRAGMENT: return "the other pieces went to";
 	case WHY_ICMP: return "an error about a flow of";
 	case WHY_OTHER: return "whose owner is down, so the slot's other owner takes it:";
+	case WHY_PREVIOUS: return "its flow is from before the slot's change and stays at";
+	case WHY_OLD_TABLE: return "its flow is from before the table's change and stays at";
 	case WHY_LIMIT: return "it was for";
 	default: return "the slot gives it to";
 	}

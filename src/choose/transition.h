@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Whom a packet goes to that no flow entry decides for, while its slot is not settled: its owner
+ * changes, or has changed lately, and flows from before are under way that have no entries. Who
+ * begins gets the new owner; whatever else comes without an entry is from before and gets the one
+ * from before: the word's previous, or whom the service's old table names. A part of dp/forward.h,
+ * which says what the includer supplies. The argument is in docs/design/11-transitions.md.
+ */
+#pragma once
+
+#include "choose/policy.h"
+#include "dp/abi.h"
+#include "dp/verdict.h"
+#include "pkt/hash.h"
+#include "pkt/parse.h"
+
+struct transition {
+	__u32 begins; /* whom a TCP connection that begins gets */
+	__u32 later;  /* whom any other packet gets, as often as it comes without an entry */
+	__u8 begins_why;
+	__u8 later_why;
+	__u8 stays; /* `later` has the flow from before: an entry that names it says nothing new */
+	__u8 key;   /* enum transition_key */
+};
+
+/* What of a packet is asked for its slot in an old table. */
+enum transition_key {
+	TRANSITION_FLOW,  /* all: whom a packet without an entry goes to */
+	TRANSITION_ENTRY, /* what its flow's entries stand under */
+	TRANSITION_ALIKE, /* what all pieces of a datagram have: there are no ports */
+};
+
+PKT_INLINE __u32 transition_flags(__u32 index)
+{
+	struct abi_backend *backend = env_backend(index);
+
+	return index && backend ? backend->flags : 0;
+}
+
+/*
+ * May a flow without an entry be taken to be one that the backend has? A datagram does not say
+ * whether it begins a flow, so only for a time, and only while the backend answers its checks.
+ */
+PKT_INLINE int transition_may_stay(const struct pkt *pkt, __u32 index, __u64 word)
+{
+	__u32 flags = transition_flags(index);
+
+	if (pkt->proto == IPPROTO_TCP)
+		return (flags & ABI_BACKEND_KEEP) != 0;
+	return !(word & ABI_SLOT_LATE) && flags & ABI_BACKEND_KEEP && flags & ABI_BACKEND_HEALTHY;
+}
+
+/* --- a table before the service's present one --- */
+
+/* Can the old policy's key be told from this packet? */
+PKT_INLINE int transition_has_key(const struct abi_service *service, const struct pkt *pkt,
+				  enum transition_key key)
+{
+	if (key == TRANSITION_ALIKE)
+		return !policy_needs_ports(service->old_policy) &&
+		       (service->old_policy != ABI_POLICY_3TUPLE || pkt->proto == pkt->piece_proto);
+	/* The label of what an error quotes is the server's own. */
+	return service->old_policy != ABI_POLICY_FLOW_LABEL || !pkt->quoted || pkt->version == 4;
+}
+
+/* By the flow label? Where every flow has an entry, those stand by the 5-tuple (policy.h). */
+PKT_INLINE int transition_by_label(const struct abi_service *service, const struct pkt *pkt,
+				   enum transition_key key)
+{
+	return service->old_policy == ABI_POLICY_FLOW_LABEL && pkt->version == 6 &&
+	       (key != TRANSITION_ENTRY || !(service->flags & ABI_SERVICE_TRACK));
+}
+
+/* The slot that the flow had in the old table, in all slots; ABI_SLOTS: that is not known. */
+PKT_STAGE int transition_old_slot(struct pkt_ctx *ctx, struct pkt *pkt, enum transition_key key)
+{
+	struct abi_service *service = pkt ? env_service(pkt->service) : 0;
+	struct policy_by by = {.seed = env_node()->old_slot_seed};
+	__u64 hash = 0;
+
+	if (!service || !ctx || !transition_has_key(service, pkt, key))
+		return ABI_SLOTS;
+	by.policy = service->old_policy;
+	by.source_prefix4 = service->old_source_prefix4;
+	by.source_prefix6 = service->old_source_prefix6;
+	if (policy_is_tuple(by.policy))
+		hash = policy_hash_by(&by, pkt);
+	else if (transition_by_label(service, pkt, key))
+		hash = policy_label_hash(ctx, pkt, by.seed);
+	if (!hash)
+		hash = pkt_hash_tuple(&pkt->src, &pkt->dst, pkt->sport, pkt->dport, pkt->proto,
+				      by.seed);
+	return (int)policy_slot_in(*(volatile __u64 *)&service->old_table, hash);
+}
+
+/* Whom the old table names, if the flow may stay there; else 0. */
+PKT_INLINE int transition_by_old(struct pkt_ctx *ctx, struct pkt *pkt, enum transition_key key)
+{
+	__u64 *slot = env_slot((__u32)transition_old_slot(ctx, pkt, key)), word;
+
+	if (!slot || !pkt)
+		return 0;
+	word = *(volatile __u64 *)slot;
+	if (word & ABI_SLOT_TRANSITION && transition_may_stay(pkt, abi_slot_previous(word), word))
+		return (int)abi_slot_previous(word);
+	return transition_may_stay(pkt, abi_slot_current(word), 0) ? (int)abi_slot_current(word)
+								   : 0;
+}
+
+/* --- the slot's word --- */
+
+/* The flows' owner from before, by the word, while the word's current is up or not. */
+PKT_INLINE __u32 transition_previous(__u64 word, int is_up)
+{
+	__u32 previous = word & ABI_SLOT_TRANSITION ? abi_slot_previous(word) : 0;
+
+	return previous || is_up ? previous : abi_slot_current(word);
+}
+
+/*
+ * Fills `to`; PKT_ON, or a verdict where there is no slot. While the current backend's record says
+ * that it is down and the word is not yet rewritten, all is as the word will be: the slot's other
+ * owner is the current one.
+ */
+PKT_STAGE int transition_look(struct pkt_ctx *ctx, struct pkt *pkt, struct transition *to)
+{
+	struct abi_service *service = pkt ? env_service(pkt->service) : 0;
+	__u64 *slot = pkt ? env_slot(pkt->slot) : 0, word;
+	__u32 previous, is_up;
+
+	if (!ctx || !service || !slot || !to)
+		return VERDICT_EMPTY;
+	word = *(volatile __u64 *)slot;
+	to->begins = abi_slot_current(word);
+	to->begins_why = WHY_SLOT;
+	is_up = transition_flags(to->begins) & ABI_BACKEND_UP;
+	if (!is_up && transition_flags(abi_slot_other(word)) & ABI_BACKEND_UP) {
+		to->begins = abi_slot_other(word);
+		to->begins_why = WHY_OTHER;
+	}
+	to->stays = 1;
+	if (service->flags & ABI_SERVICE_FLIP && word & ABI_SLOT_TRANSITION &&
+	    !(pkt->proto != IPPROTO_TCP && word & ABI_SLOT_LATE)) {
+		to->later = (__u32)transition_by_old(ctx, pkt, to->key);
+		to->later_why = WHY_OLD_TABLE;
+		if (to->later)
+			return PKT_ON;
+	}
+	previous = transition_previous(word, is_up != 0);
+	to->later = previous;
+	to->later_why = word & ABI_SLOT_TRANSITION ? WHY_PREVIOUS : WHY_SLOT;
+	if (transition_may_stay(pkt, previous, word & ABI_SLOT_TRANSITION ? word : 0))
+		return PKT_ON;
+	to->later = to->begins;
+	to->later_why = to->begins_why;
+	to->stays = 0;
+	return PKT_ON;
+}
+
+/* As it goes without an entry, and is no flow that begins. PKT_ON, or a verdict. */
+PKT_STAGE int transition_go(struct pkt_ctx *ctx, struct pkt *pkt, enum transition_key key)
+{
+	struct transition to = {.key = (__u8)key};
+	int verdict = transition_look(ctx, pkt, &to);
+
+	if (verdict != PKT_ON || !pkt)
+		return verdict;
+	pkt->backend = to.later;
+	pkt->why = to.later_why;
+	return PKT_ON;
+}
