@@ -19,19 +19,26 @@
  * Both are "the first usable one of a fixed sequence", which is what makes a failure or a return
  * move the member's own slots alone. Nothing that looks at loads could have that property.
  *
+ * A member of a smaller share is usable in the first places of its run, as many as the share says,
+ * so that each place has a level: the least share from which on it is usable. A step of p * factor
+ * leads from any row of neighbouring places to all runs alike, and to the same part of each, so
+ * the rest of a run is lent as evenly as the whole. (A scattered order was tried: less even.)
+ *
  * Most slots never look beyond their first candidate. So that an event costs no more than what it
  * moves, two lists are kept by member: the slots it owns, and those whose first candidate it is.
- * A slot is untouched while its owner and its first candidate are usable before and after.
+ * A slot is untouched while its place and its first candidate's are usable before and after.
  */
 #include "hash/overlay.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "hash/maglev.h"
 
-enum { STEPS = 24, RINGS = 8 };
+enum { STEPS = 24, RINGS = 8, FULL = 100 };
+enum { OWNER_BITS = 24, OWNER_MASK = (1 << OWNER_BITS) - 1 };
 
 #define PENDING (HASH_NOBODY - 1) /* what a walk finds that finds nobody */
 
@@ -60,7 +67,7 @@ struct overlay {
 	uint32_t *run;        /* by member: its first place */
 	uint32_t *length;     /* by member: its places */
 	uint32_t *slot;       /* by place */
-	uint32_t *owner;      /* by place */
+	uint32_t *owner;      /* by place: the member, and from OWNER_BITS on its level */
 	uint32_t *second;     /* places by their first candidate, last those that have none */
 	uint32_t *second_end; /* by member, and one more for "none": where its group ends */
 	uint32_t room[];      /* for all of these */
@@ -69,8 +76,8 @@ struct overlay {
 /* The state that is being applied, and what is not answered yet. */
 struct state {
 	const struct overlay *overlay;
-	const bool *was;
-	const bool *usable;
+	const uint8_t *was;
+	const uint8_t *share;
 	overlay_answer *answer;
 	void *arg;
 	uint32_t serving; /* usable members that own slots */
@@ -87,10 +94,20 @@ static uint64_t mix(uint64_t value)
 	return value ^ value >> 31;
 }
 
-/* The first candidate of a place that is usable and not the owner itself, or PENDING. */
-static uint32_t walk(const struct overlay *overlay, const bool *usable, uint32_t place)
+static uint32_t owner_of(const struct overlay *overlay, uint32_t place)
 {
-	uint32_t owner = overlay->owner[place];
+	return overlay->owner[place] & OWNER_MASK;
+}
+
+static bool is_usable(const struct overlay *overlay, const uint8_t *share, uint32_t place)
+{
+	return share[owner_of(overlay, place)] >= overlay->owner[place] >> OWNER_BITS;
+}
+
+/* The owner of the first candidate of a place that is usable and not its own, or PENDING. */
+static uint32_t walk(const struct overlay *overlay, const uint8_t *share, uint32_t place)
+{
+	uint32_t owner = owner_of(overlay, place);
 	uint64_t at = place;
 
 	/* Adding another number at each step leaves no place that leads to itself for ever. */
@@ -98,8 +115,8 @@ static uint32_t walk(const struct overlay *overlay, const bool *usable, uint32_t
 		uint32_t member;
 
 		at = (at * overlay->factor + step) % overlay->places;
-		member = overlay->owner[at];
-		if (member != owner && usable[member])
+		member = owner_of(overlay, (uint32_t)at);
+		if (member != owner && is_usable(overlay, share, (uint32_t)at))
 			return member;
 	}
 	return PENDING;
@@ -139,16 +156,28 @@ static uint32_t choose_factor(uint32_t places)
 	return coprime((uint32_t)(places * 618ULL / 1000), places);
 }
 
-static void tell(const struct state *state, uint32_t slot, uint32_t owner, uint32_t borrowed)
+/* `here`: the owner is usable in this slot. If nobody else is anywhere, it serves what it lent. */
+static void tell(const struct state *state, uint32_t slot, uint32_t owner, uint32_t borrowed,
+		 bool here)
 {
-	if (state->usable[owner])
+	if (here || (borrowed == HASH_NOBODY && state->share[owner] > 0))
 		state->answer(state->arg, slot, owner, borrowed);
 	else
 		state->answer(state->arg, slot, borrowed, owner);
 }
 
+static bool has_bit(const uint64_t *bits, uint32_t slot)
+{
+	return bits[slot / 64] >> slot % 64 & 1;
+}
+
+static void set_bit(uint64_t *bits, uint32_t slot)
+{
+	bits[slot / 64] |= 1ULL << slot % 64;
+}
+
 /* Answers what is pending in one ring: two rounds backwards, the first to know what comes. */
-static void ask_ring(const struct state *state, uint32_t ring)
+static void ask_ring(const struct state *state, uint32_t ring, const uint64_t *usable)
 {
 	uint32_t size = state->overlay->size, at = 0;
 	uint32_t stride = coprime((uint32_t)(mix(ring + 1) % size), size);
@@ -157,10 +186,11 @@ static void ask_ring(const struct state *state, uint32_t ring)
 
 	for (uint32_t i = 0; i < 2 * size; i++) {
 		uint32_t owner = state->overlay->base[at];
+		bool here = has_bit(usable, at);
 
-		if (i >= size && state->pending[at / 64] >> at % 64 & 1 && ring_of(at) == ring)
-			tell(state, at, owner, next != owner ? next : then);
-		if (owner != HASH_NOBODY && state->usable[owner] && next != owner) {
+		if (i >= size && has_bit(state->pending, at) && ring_of(at) == ring)
+			tell(state, at, owner, next != owner ? next : then, here);
+		if (here && next != owner) {
 			then = next;
 			next = owner;
 		}
@@ -168,45 +198,71 @@ static void ask_ring(const struct state *state, uint32_t ring)
 	}
 }
 
+static void ask_rings(const struct state *state)
+{
+	const struct overlay *overlay = state->overlay;
+	uint64_t usable[MAGLEV_SIZE_MAX / 64 + 1] = {0}; /* a bit for each slot */
+
+	for (uint32_t place = 0; place < overlay->places; place++) {
+		if (is_usable(overlay, state->share, place))
+			set_bit(usable, overlay->slot[place]);
+	}
+	for (uint32_t ring = 0; ring < RINGS; ring++) {
+		if (state->rings >> ring & 1)
+			ask_ring(state, ring, usable);
+	}
+}
+
 static void answer(struct state *state, uint32_t place)
 {
 	const struct overlay *overlay = state->overlay;
-	uint32_t owner = overlay->owner[place], slot = overlay->slot[place], found;
+	uint32_t owner = owner_of(overlay, place), slot = overlay->slot[place], found;
 
 	if (state->serving > 1)
-		found = walk(overlay, state->usable, place);
+		found = walk(overlay, state->share, place);
 	else
 		found = owner != state->only ? state->only : HASH_NOBODY;
 	if (found != PENDING) {
-		tell(state, slot, owner, found);
+		tell(state, slot, owner, found, is_usable(overlay, state->share, place));
 		return;
 	}
 	state->rings |= 1U << ring_of(slot);
-	state->pending[slot / 64] |= 1ULL << slot % 64;
+	set_bit(state->pending, slot);
 }
 
-static bool is_steady(const struct state *state, uint32_t member)
+/* The share that the member has before and after: places up to that level are steady. */
+static uint8_t steady_share(const struct state *state, uint32_t member)
 {
-	return state->was && state->was[member] && state->usable[member];
+	uint8_t was = state->was ? state->was[member] : 0;
+
+	return was < state->share[member] ? was : state->share[member];
 }
 
-/* The places of each member that is not steady, and of the others' places those whose first
- * candidate is such a member, or that have none. */
+static bool is_steady(const struct state *state, uint32_t place)
+{
+	uint32_t owner = state->overlay->owner[place];
+
+	return steady_share(state, owner & OWNER_MASK) >= owner >> OWNER_BITS;
+}
+
+/* The places that are not steady, and of the others those whose first candidate may not be, or
+ * that have none. */
 static void answer_touched(struct state *state)
 {
 	const struct overlay *overlay = state->overlay;
 	uint32_t members = overlay->members, end = 0;
 
 	for (uint32_t member = 0; member <= members; member++) {
-		uint32_t begin = end;
+		uint8_t steady = member < members ? steady_share(state, member) : 0;
+		uint32_t begin = end, length = member < members ? overlay->length[member] : 0;
 
 		end = overlay->second_end[member];
-		if (member < members && is_steady(state, member))
+		if (steady == FULL)
 			continue;
-		for (uint32_t i = 0; member < members && i < overlay->length[member]; i++)
+		for (uint32_t i = overlay_quota(length, steady); i < length; i++)
 			answer(state, overlay->run[member] + i);
 		for (uint32_t i = begin; i < end; i++) {
-			if (is_steady(state, overlay->owner[overlay->second[i]]))
+			if (is_steady(state, overlay->second[i]))
 				answer(state, overlay->second[i]);
 		}
 	}
@@ -238,9 +294,21 @@ static void sort_by_owner(struct overlay *overlay)
 	overlay->factor = places ? choose_factor(places) : 0;
 }
 
+/* The first places of a run have the least levels. */
+static void set_levels(struct overlay *overlay, uint32_t member)
+{
+	uint32_t level = 1;
+
+	for (uint32_t i = 0; i < overlay->length[member]; i++) {
+		while (overlay_quota(overlay->length[member], level) <= i)
+			level++;
+		overlay->owner[overlay->run[member] + i] |= level << OWNER_BITS;
+	}
+}
+
 /* Groups the places by the first candidate. `first` is room for one number a place, `everybody`
  * the state in which all are usable. */
-static void group_by_second(struct overlay *overlay, const bool *everybody, uint32_t *first)
+static void group_by_second(struct overlay *overlay, const uint8_t *everybody, uint32_t *first)
 {
 	uint32_t begin = 0;
 
@@ -266,7 +334,7 @@ static bool names_members(const uint32_t *base, uint32_t size, size_t members)
 		if (base[slot] != HASH_NOBODY && base[slot] >= members)
 			return false;
 	}
-	return members < PENDING;
+	return members <= OWNER_MASK;
 }
 
 int overlay_new(const uint32_t *base, uint32_t size, size_t members, struct overlay **ret)
@@ -274,7 +342,7 @@ int overlay_new(const uint32_t *base, uint32_t size, size_t members, struct over
 	size_t numbers = 3 * (size_t)size + 3 * (members + 1);
 	struct overlay *overlay;
 	uint32_t *first;
-	bool *everybody;
+	uint8_t *everybody;
 
 	if (size > MAGLEV_SIZE_MAX || !names_members(base, size, members))
 		return -EINVAL;
@@ -285,8 +353,8 @@ int overlay_new(const uint32_t *base, uint32_t size, size_t members, struct over
 		free(first);
 		return -ENOMEM;
 	}
-	everybody = (bool *)(first + size);
-	memset(everybody, true, members);
+	everybody = (uint8_t *)(first + size);
+	memset(everybody, FULL, members);
 	overlay->base = base;
 	overlay->size = size;
 	overlay->members = (uint32_t)members;
@@ -298,6 +366,8 @@ int overlay_new(const uint32_t *base, uint32_t size, size_t members, struct over
 	overlay->length = overlay->run + members;
 	memset(overlay->run, 0xff, members * sizeof(uint32_t));
 	sort_by_owner(overlay);
+	for (uint32_t member = 0; member < overlay->members; member++)
+		set_levels(overlay, member);
 	group_by_second(overlay, everybody, first);
 	free(first);
 	*ret = overlay;
@@ -309,29 +379,27 @@ void overlay_free(struct overlay *overlay)
 	free(overlay);
 }
 
-void overlay_apply(const struct overlay *overlay, const bool *was, const bool *usable,
+void overlay_apply(const struct overlay *overlay, const uint8_t *was, const uint8_t *share,
 		   overlay_answer *tell_slot, void *arg)
 {
 	struct state state = {
 		.overlay = overlay,
 		.was = was,
-		.usable = usable,
+		.share = share,
 		.answer = tell_slot,
 		.arg = arg,
 		.only = HASH_NOBODY,
 	};
 
-	if (was && memcmp(was, usable, overlay->members * sizeof(*was)) == 0)
+	if (was && memcmp(was, share, overlay->members) == 0)
 		return;
 	for (uint32_t member = 0; member < overlay->members; member++) {
-		if (usable[member] && overlay->length[member] > 0) {
+		if (share[member] > 0 && overlay->length[member] > 0) {
 			state.serving++;
 			state.only = member;
 		}
 	}
 	answer_touched(&state);
-	for (uint32_t ring = 0; ring < RINGS; ring++) {
-		if (state.rings >> ring & 1)
-			ask_ring(&state, ring);
-	}
+	if (state.rings)
+		ask_rings(&state);
 }

@@ -2,14 +2,17 @@
 /*
  * Who serves a slot while its base owner cannot: the slot borrows from another slot of the same
  * base table, found by a pseudo-random walk of its own. The answer depends on the base table and
- * on the set of usable members alone, so every node reaches the same one, a failure moves only
- * the failed member's slots, and a return gives exactly those back. What can be known from the
- * base table is worked out once, in a struct overlay, which then is read-only and may be shared
- * between threads.
+ * on the members' shares alone, so every node reaches the same one, a failure moves only the
+ * failed member's slots, and a return gives exactly those back. What can be known from the base
+ * table is worked out once, in a struct overlay, which then is read-only and may be shared between
+ * threads.
+ *
+ * A share is 0 to 100 %. A member is usable in that part of its own base slots, the nearest whole
+ * number of them but one at least, in a fixed order: those of a smaller share are among those of a
+ * larger one, so that a step from one to the other moves the slots between alone. Down is 0.
  */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,21 +21,31 @@ struct overlay;
 /*
  * `base` has `size` slots that each name one of `members` or HASH_NOBODY; it must outlive the
  * overlay and stay as it is. A slot of nobody stays nobody's whatever happens. 0, -EINVAL (a slot
- * names no member, or more than MAGLEV_SIZE_MAX slots) or -ENOMEM.
+ * names no member, more than MAGLEV_SIZE_MAX slots or 16 million members) or -ENOMEM.
  */
 int overlay_new(const uint32_t *base, uint32_t size, size_t members, struct overlay **ret);
 void overlay_free(struct overlay *overlay);
 
+/* Of `slots` own slots those in which a member of this share is usable. */
+static inline uint32_t overlay_quota(uint32_t slots, unsigned share)
+{
+	uint64_t nearest = ((uint64_t)slots * share + 50) / 100;
+
+	return nearest || !share || !slots ? (uint32_t)nearest : 1;
+}
+
 /*
- * Who serves a slot: the base owner where it is usable, else the member borrowed from, else
- * HASH_NOBODY (no member is usable). `other` is the slot's second owner: the base owner where the
- * slot is borrowed, else who would serve if the base owner were not usable, HASH_NOBODY if nobody.
+ * Who serves a slot: the base owner where it is usable, else another member, borrowed from, else
+ * the base owner after all if it is usable elsewhere, else HASH_NOBODY (all shares are 0). `other`
+ * is the slot's second owner: the base owner where another serves, else who would serve if the base
+ * owner's share were 0, HASH_NOBODY if nobody.
  */
 typedef void overlay_answer(void *arg, uint32_t slot, uint32_t owner, uint32_t other);
 
 /*
- * Calls, in no particular order, with each slot whose answer may differ between the states `was`
- * and `usable` (both by member), once; with `was` NULL with every slot that has a base owner.
+ * Calls, in no particular order, with each slot whose answer may differ between the shares `was`
+ * and `share` (both by member, 0 to 100), once; with `was` NULL with every slot that has a base
+ * owner.
  */
-void overlay_apply(const struct overlay *overlay, const bool *was, const bool *usable,
+void overlay_apply(const struct overlay *overlay, const uint8_t *was, const uint8_t *share,
 		   overlay_answer *answer, void *arg);

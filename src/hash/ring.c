@@ -5,6 +5,9 @@
  * the first usable token from each place on, and the first one after that of another member. Both
  * are filled by going round backwards, so a state costs a pass over tokens and one over slots,
  * however many members are gone, and no walk can be long.
+ *
+ * A member of a smaller share is usable at its first tokens, as many as the share says: the ring is
+ * then what it would be with fewer tokens, so with a smaller weight.
  */
 #include "hash/ring.h"
 
@@ -20,6 +23,7 @@ struct token {
 	uint64_t position;
 	uint64_t identity; /* of its member: equal positions are told apart by it */
 	uint32_t member;
+	uint32_t level; /* the least share of the member with which it is usable */
 };
 
 /* By token: the places of who serves from there on, and of who would in its stead. */
@@ -94,12 +98,18 @@ static void place_tokens(struct ring *ring, const struct maglev_member *members,
 	struct token *token = ring->tokens;
 
 	for (size_t i = 0; i < count; i++) {
-		for (uint32_t t = 0; t < ring->counts[i]; t++)
+		uint32_t level = 1;
+
+		for (uint32_t t = 0; t < ring->counts[i]; t++) {
+			while (overlay_quota(ring->counts[i], level) <= t)
+				level++;
 			*token++ = (struct token){
 				.position = position(members[i].identity, t, seed),
 				.identity = members[i].identity,
 				.member = (uint32_t)i,
+				.level = level,
 			};
+		}
 	}
 	qsort(ring->tokens, ring->token_count, sizeof(*ring->tokens), by_position);
 }
@@ -227,7 +237,7 @@ uint32_t ring_tokens(const struct ring *ring, size_t member)
 }
 
 /* The first time round finds what lies beyond the array's end, the second fills in. */
-static void fill_state(const struct ring *ring, const bool *usable, struct state *state)
+static void fill_state(const struct ring *ring, const uint8_t *share, struct state *state)
 {
 	uint32_t first = NO_TOKEN, second = NO_TOKEN;
 
@@ -235,7 +245,7 @@ static void fill_state(const struct ring *ring, const bool *usable, struct state
 		for (uint32_t i = ring->token_count; i-- > 0;) {
 			uint32_t member = ring->tokens[i].member;
 
-			if (usable[member]) {
+			if (share[member] >= ring->tokens[i].level) {
 				if (first != NO_TOKEN && ring->tokens[first].member != member)
 					second = first;
 				first = i;
@@ -268,12 +278,12 @@ static struct answer answer_of(const struct ring *ring, const struct state *stat
 	return ret;
 }
 
-void ring_apply(struct ring *ring, const bool *was, const bool *usable, overlay_answer *answer,
+void ring_apply(struct ring *ring, const uint8_t *was, const uint8_t *share, overlay_answer *answer,
 		void *arg)
 {
 	if (was)
 		fill_state(ring, was, &ring->was);
-	fill_state(ring, usable, &ring->now);
+	fill_state(ring, share, &ring->now);
 	for (uint32_t slot = 0; slot < ring->size; slot++) {
 		struct answer now = answer_of(ring, &ring->now, slot);
 

@@ -37,7 +37,11 @@ uint32_t ring_base(const struct ring *ring, uint32_t slot);
 /* The member's tokens. */
 uint32_t ring_tokens(const struct ring *ring, size_t member);
 
-/* As overlay_apply: each slot whose answer differs between the states, all of them with `was` NULL.
- * `other` of a slot is the next usable member clockwise that is not its owner. */
-void ring_apply(struct ring *ring, const bool *was, const bool *usable, overlay_answer *answer,
+/*
+ * As overlay_apply: each slot whose answer differs between the states, all of them with `was` NULL.
+ * A share is of a member's tokens, so with half of it the ring is what it is with half the weight,
+ * and slots between two tokens of one member may stay its own when the first one is not usable.
+ * `other` of a slot is the base owner where another serves, else the next usable member clockwise.
+ */
+void ring_apply(struct ring *ring, const uint8_t *was, const uint8_t *share, overlay_answer *answer,
 		void *arg);

@@ -33,8 +33,8 @@ struct pool {
 	struct overlay *overlay; /* of a Maglev table */
 	struct ring *ring;       /* in place of it */
 	bool settled;            /* `served` and the counts are as `was` says */
-	bool *was;               /* by member: usable then */
-	bool *now;               /* by member: usable now, while settling */
+	uint8_t *was;            /* by member: its share then */
+	uint8_t *now;            /* by member: its share now, while settling */
 };
 
 /* Where the words of changed slots go; `slots` NULL: nowhere. */
@@ -74,8 +74,8 @@ static struct pool *pool_alloc(const struct pool_spec *spec)
 	pool->served = arena_array(arena, pool->size, sizeof(*pool->served));
 	for (uint32_t slot = 0; slot < pool->size; slot++)
 		pool->served[slot] = (struct serving){HASH_NOBODY, HASH_NOBODY};
-	pool->was = arena_array(arena, spec->member_count, sizeof(bool));
-	pool->now = arena_array(arena, spec->member_count, sizeof(bool));
+	pool->was = arena_array(arena, spec->member_count, sizeof(uint8_t));
+	pool->now = arena_array(arena, spec->member_count, sizeof(uint8_t));
 	pool->members.items = arena_array(arena, spec->member_count, sizeof(struct member));
 	members_init(&pool->members, spec);
 	for (size_t i = 0; i < spec->member_count; i++)
@@ -258,16 +258,16 @@ static void serve(void *arg, uint32_t slot, uint32_t owner, uint32_t other)
 
 static void settle(struct pool *pool, struct writing *writing, uint64_t now_ms)
 {
-	const bool *was = pool->settled ? pool->was : NULL;
+	const uint8_t *was = pool->settled ? pool->was : NULL;
 
 	members_update(&pool->members, now_ms);
 	for (size_t i = 0; i < pool->members.count; i++)
-		pool->now[i] = pool_member_usable(pool, i);
+		pool->now[i] = (uint8_t)pool_member_share(pool, i);
 	if (pool->ring)
 		ring_apply(pool->ring, was, pool->now, serve, writing);
 	else
 		overlay_apply(pool->overlay, was, pool->now, serve, writing);
-	memcpy(pool->was, pool->now, pool->members.count * sizeof(bool));
+	memcpy(pool->was, pool->now, pool->members.count);
 	pool->settled = true;
 }
 

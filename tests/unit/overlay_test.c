@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@ static uint32_t owners[MAGLEV_SIZE_MAX], others[MAGLEV_SIZE_MAX];
 static uint32_t fresh_owners[MAGLEV_SIZE_MAX], fresh_others[MAGLEV_SIZE_MAX];
 static uint32_t kept_owners[MAGLEV_SIZE_MAX];
 static uint8_t touched[MAGLEV_SIZE_MAX];
-static bool was[MEMBERS_MAX], usable[MEMBERS_MAX];
+static uint8_t was[MEMBERS_MAX], share[MEMBERS_MAX];
 
 /* A random number of the test's own, the same in each run. */
 static uint64_t draw(void)
@@ -31,6 +32,14 @@ static uint64_t draw(void)
 
 	state = state * 6364136223846793005ULL + 1442695040888963407ULL;
 	return (state ^ state >> 29) * 0xff51afd7ed558ccdULL;
+}
+
+/* 0, or with this chance in percent a share: a part if it may be one. */
+static uint8_t draw_share(uint32_t percent, bool part)
+{
+	if (draw() % 100 >= percent)
+		return 0;
+	return part ? (uint8_t)(1 + draw() % 100) : 100;
 }
 
 /* A base table of members with these weights in turn; everybody usable. */
@@ -43,7 +52,7 @@ static struct overlay *make(size_t count, uint32_t size, const uint32_t *weights
 		members[i] = (struct maglev_member){draw(), weights[i % weight_count]};
 	assert_int_equal(maglev_build(members, count, draw(), size, base), 0);
 	assert_int_equal(overlay_new(base, size, count, &overlay), 0);
-	memset(usable, true, sizeof(usable));
+	memset(share, 100, sizeof(share));
 	return overlay;
 }
 
@@ -63,14 +72,14 @@ static void answer(void *arg, uint32_t slot, uint32_t owner, uint32_t other)
 	touched[slot]++;
 }
 
-/* The answers for the present `usable`, whatever was before. */
+/* The answers for the present shares, whatever was before. */
 static void apply_whole(const struct overlay *overlay, uint32_t *to_owners, uint32_t *to_others)
 {
 	struct answers answers = {to_owners, to_others};
 
 	memset(to_owners, 0xff, sizeof(owners));
 	memset(to_others, 0xff, sizeof(others));
-	overlay_apply(overlay, NULL, usable, answer, &answers);
+	overlay_apply(overlay, NULL, share, answer, &answers);
 }
 
 /*
@@ -80,6 +89,34 @@ static void apply_whole(const struct overlay *overlay, uint32_t *to_owners, uint
 enum { TWIN_STEPS = 24, TWIN_RINGS = 8 };
 
 static uint32_t first_slot[MEMBERS_MAX]; /* by member */
+static uint32_t own[MEMBERS_MAX];        /* base slots, by member */
+static uint32_t rank[MAGLEV_SIZE_MAX];   /* of a slot among its owner's */
+
+static void twin_learn(uint32_t size)
+{
+	memset(own, 0, sizeof(own));
+	for (uint32_t slot = 0; slot < size; slot++) {
+		if (own[base[slot]] == 0)
+			first_slot[base[slot]] = slot;
+		rank[slot] = own[base[slot]]++;
+	}
+}
+
+/* How many of its slots a member has: rounded, and one of any share. */
+static uint32_t twin_quota(uint32_t member)
+{
+	double exact = (double)own[member] * share[member] / 100;
+
+	if (exact > 0 && exact < 1)
+		return 1;
+	return (uint32_t)(exact + 0.5);
+}
+
+/* Whether the base owner is usable in the slot. */
+static bool twin_has(uint32_t slot)
+{
+	return rank[slot] < twin_quota(base[slot]);
+}
 
 static int by_owner_then_slot(const void *left, const void *right)
 {
@@ -109,7 +146,7 @@ static uint32_t twin_ring(uint32_t slot, uint32_t size)
 	assert_int_not_equal(stride, 0);
 	for (uint32_t i = 1; i < size; i++) {
 		at = (at + stride) % size;
-		if (usable[base[at]] && base[at] != base[slot])
+		if (twin_has(at) && base[at] != base[slot])
 			return base[at];
 	}
 	return HASH_NOBODY;
@@ -125,7 +162,7 @@ static uint32_t twin_borrow(const uint32_t *sorted, uint32_t place, uint32_t siz
 
 		at = (at * factor + step) % size;
 		member = base[sorted[at]];
-		if (usable[member] && member != owner)
+		if (twin_has(sorted[at]) && member != owner)
 			return member;
 	}
 	return twin_ring(sorted[place], size);
@@ -136,17 +173,17 @@ static void assert_equals_twin(uint32_t size, uint64_t factor)
 	uint32_t *sorted = malloc(size * sizeof(*sorted));
 
 	assert_non_null(sorted);
-	for (uint32_t slot = size; slot-- > 0;) {
-		first_slot[base[slot]] = slot;
+	twin_learn(size);
+	for (uint32_t slot = 0; slot < size; slot++)
 		sorted[slot] = slot;
-	}
 	qsort(sorted, size, sizeof(*sorted), by_owner_then_slot);
 	for (uint32_t place = 0; place < size; place++) {
 		uint32_t slot = sorted[place], owner = base[slot];
 		uint32_t borrowed = twin_borrow(sorted, place, size, factor);
+		bool at_home = twin_has(slot) || (borrowed == HASH_NOBODY && share[owner] > 0);
 
-		assert_int_equal(owners[slot], usable[owner] ? owner : borrowed);
-		assert_int_equal(others[slot], usable[owner] ? borrowed : owner);
+		assert_int_equal(owners[slot], at_home ? owner : borrowed);
+		assert_int_equal(others[slot], at_home ? borrowed : owner);
 	}
 	free(sorted);
 }
@@ -170,22 +207,23 @@ static void test_equals_the_twin(void **state)
 		struct overlay *overlay =
 			make(count, cases[i].size, cases[i].weights, cases[i].weight_count);
 
-		/* From all of them usable to hardly anybody and none. */
-		for (uint32_t percent = 100; percent <= 100; percent -= 10) {
+		/* From all of them usable to hardly anybody and none; whole ones and parts. */
+		for (uint32_t percent = 100; percent <= 100; percent -= 5) {
 			for (size_t m = 0; m < count; m++)
-				usable[m] = draw() % 100 < percent;
+				share[m] = draw_share(percent, percent % 10 != 0);
 			apply_whole(overlay, owners, others);
 			assert_equals_twin(cases[i].size, cases[i].factor);
 		}
-		memset(usable, false, sizeof(usable));
-		usable[draw() % count] = usable[draw() % count] = true;
+		memset(share, 0, sizeof(share));
+		share[draw() % count] = 100;
+		share[draw() % count] = 1;
 		apply_whole(overlay, owners, others);
 		assert_equals_twin(cases[i].size, cases[i].factor);
 		overlay_free(overlay);
 	}
 }
 
-/* Applies a change of the set of usable members to `owners` and `others`: each slot is told of
+/* Applies a change of the shares to `owners` and `others`: each slot is told of
  * once at most. */
 static void apply(const struct overlay *overlay, uint32_t size)
 {
@@ -193,10 +231,10 @@ static void apply(const struct overlay *overlay, uint32_t size)
 
 	memset(touched, 0, size);
 	memcpy(kept_owners, owners, size * sizeof(*owners));
-	overlay_apply(overlay, was, usable, answer, &answers);
+	overlay_apply(overlay, was, share, answer, &answers);
 	for (uint32_t slot = 0; slot < size; slot++)
 		assert_true(touched[slot] <= 1);
-	memcpy(was, usable, sizeof(was));
+	memcpy(was, share, sizeof(was));
 }
 
 static void assert_is_fresh(const struct overlay *overlay, uint32_t size)
@@ -206,20 +244,20 @@ static void assert_is_fresh(const struct overlay *overlay, uint32_t size)
 	assert_memory_equal(others, fresh_others, size * sizeof(*others));
 }
 
-/* One member's failure or return: collateral 0, and what it gets back is what it had. */
-static void assert_moved_only(uint32_t member, uint32_t size)
+/* One member's share changed: collateral 0, and what it gets back is what it had. */
+static void assert_moved_only(uint32_t member, bool more, uint32_t size)
 {
 	for (uint32_t slot = 0; slot < size; slot++) {
-		if (owners[slot] == kept_owners[slot])
-			assert_true(usable[member] || owners[slot] != member);
-		else if (usable[member])
-			assert_int_equal(owners[slot], member);
-		else
-			assert_int_equal(kept_owners[slot], member);
-		if (usable[base[slot]])
+		if (owners[slot] != kept_owners[slot])
+			assert_int_equal(more ? owners[slot] : kept_owners[slot], member);
+		if (owners[slot] != HASH_NOBODY)
+			assert_true(share[owners[slot]] > 0);
+		if (twin_has(slot))
 			assert_int_equal(owners[slot], base[slot]);
-		else
+		else if (owners[slot] != base[slot])
 			assert_int_equal(others[slot], base[slot]);
+		else
+			assert_int_equal(others[slot], HASH_NOBODY);
 	}
 }
 
@@ -227,19 +265,22 @@ static void run_history(size_t count, uint32_t size, const uint32_t *weights, si
 {
 	struct overlay *overlay = make(count, size, weights, weight_count);
 
-	memcpy(was, usable, sizeof(was));
+	memcpy(was, share, sizeof(was));
 	apply_whole(overlay, owners, others);
-	for (int event = 0; event < 150; event++) {
+	twin_learn(size);
+	for (int event = 0; event < 200; event++) {
 		/* Failures rule, then returns: everybody is down in between. */
 		uint32_t member = (uint32_t)(draw() % count);
+		uint8_t before = share[member];
+		bool up = draw() % 4 == 0 ? event < 100 : event >= 100;
 
-		usable[member] = draw() % 4 == 0 ? event < 75 : event >= 75;
+		share[member] = draw() % 3 == 0 ? draw_share(50, true) : up ? 100 : 0;
 		apply(overlay, size);
-		assert_moved_only(member, size);
+		assert_moved_only(member, share[member] > before, size);
 		assert_is_fresh(overlay, size);
 	}
 	for (size_t i = 0; i < count; i++)
-		usable[i] = draw() % 2;
+		share[i] = draw_share(50, i % 2);
 	apply(overlay, size);
 	assert_is_fresh(overlay, size);
 	overlay_free(overlay);
@@ -267,16 +308,17 @@ static void test_others_serve_next(void **state)
 	for (size_t i = 0; i < 3; i++) {
 		struct overlay *overlay = make(12, sizes[i], i == 1 ? heavy : mixed, 3);
 
-		usable[3] = usable[7] = false;
+		share[3] = share[7] = 0;
+		share[5] = 40;
 		apply_whole(overlay, owners, others);
 		for (uint32_t failed = 0; failed < 12; failed++) {
-			if (!usable[failed])
-				continue;
-			usable[failed] = false;
+			uint8_t before = share[failed];
+
+			share[failed] = 0;
 			apply_whole(overlay, fresh_owners, fresh_others);
-			usable[failed] = true;
+			share[failed] = before;
 			for (uint32_t slot = 0; slot < sizes[i]; slot++) {
-				if (base[slot] == failed)
+				if (base[slot] == failed && owners[slot] == failed)
 					assert_int_equal(fresh_owners[slot], others[slot]);
 			}
 		}
@@ -289,7 +331,7 @@ static void test_order_does_not_matter(void **state)
 {
 	enum { COUNT = 40, SIZE = 4093, SHIFT = 17 };
 	static struct maglev_member moved[COUNT];
-	static bool moved_usable[COUNT];
+	static uint8_t moved_share[COUNT];
 	static uint32_t moved_base[SIZE];
 	struct overlay *overlay = make(COUNT, SIZE, mixed, 6), *moved_overlay;
 
@@ -303,11 +345,11 @@ static void test_order_does_not_matter(void **state)
 	assert_int_equal(overlay_new(moved_base, SIZE, COUNT, &moved_overlay), 0);
 	for (int percent = 90; percent > 0; percent -= 20) {
 		for (size_t i = 0; i < COUNT; i++) {
-			usable[i] = draw() % 100 < (uint64_t)percent || i == 5;
-			moved_usable[(i + SHIFT) % COUNT] = usable[i];
+			share[i] = i == 5 ? 100 : draw_share((uint32_t)percent, i % 2);
+			moved_share[(i + SHIFT) % COUNT] = share[i];
 		}
 		apply_whole(overlay, owners, others);
-		overlay_apply(moved_overlay, NULL, moved_usable, answer,
+		overlay_apply(moved_overlay, NULL, moved_share, answer,
 			      &(struct answers){fresh_owners, fresh_others});
 		for (uint32_t slot = 0; slot < SIZE; slot++) {
 			assert_int_equal((owners[slot] + SHIFT) % COUNT, fresh_owners[slot]);
@@ -332,12 +374,12 @@ static double worst_share(size_t count, uint32_t size)
 	for (uint32_t slot = 0; slot < size; slot++)
 		counts[owners[slot]]++;
 	for (size_t i = 0; i < count; i++)
-		total += usable[i] ? members[i].weight : 0;
+		total += share[i] ? members[i].weight : 0;
 	for (size_t i = 0; i < count; i++) {
 		double ideal = size * (double)members[i].weight / total;
 		double error = (counts[i] > ideal ? counts[i] - ideal : ideal - counts[i]) / ideal;
 
-		if (!usable[i])
+		if (!share[i])
 			assert_int_equal(counts[i], 0);
 		else if (error > worst)
 			worst = error;
@@ -360,10 +402,10 @@ static void test_shares_stay_even(void **state)
 			struct overlay *overlay = make(100, 65537, equal, 1);
 
 			for (uint32_t down = 0; down < cases[i].down;) {
-				bool *victim = &usable[draw() % 100];
+				uint8_t *victim = &share[draw() % 100];
 
-				down += *victim;
-				*victim = false;
+				down += *victim > 0;
+				*victim = 0;
 			}
 			apply_whole(overlay, owners, others);
 			overlay_free(overlay);
@@ -384,14 +426,14 @@ static void test_last_resort(void **state)
 	uint32_t counts[2] = {0};
 
 	(void)state;
-	memset(usable, false, sizeof(usable));
-	usable[LEFT] = true;
+	memset(share, 0, sizeof(share));
+	share[LEFT] = 100;
 	apply_whole(overlay, owners, others);
 	for (uint32_t slot = 0; slot < SIZE; slot++) {
 		assert_int_equal(owners[slot], LEFT);
 		assert_int_equal(others[slot], base[slot] == LEFT ? HASH_NOBODY : base[slot]);
 	}
-	usable[LEFT - 5] = true;
+	share[LEFT - 5] = 100;
 	apply_whole(overlay, owners, others);
 	for (uint32_t slot = 0; slot < SIZE; slot++) {
 		assert_true(owners[slot] == LEFT || owners[slot] == LEFT - 5);
@@ -407,8 +449,8 @@ static void test_nobody(void **state)
 	struct overlay *overlay = make(6, 251, mixed, 6);
 
 	(void)state;
-	memset(usable, false, sizeof(usable));
-	usable[3] = true; /* of weight 0: has nothing to lend */
+	memset(share, 0, sizeof(share));
+	share[3] = 100; /* of weight 0: has nothing to lend */
 	apply_whole(overlay, owners, others);
 	for (uint32_t slot = 0; slot < 251; slot++) {
 		assert_int_equal(owners[slot], HASH_NOBODY);
@@ -425,20 +467,20 @@ static void test_odd_tables(void **state)
 
 	(void)state;
 	for (uint32_t size = 0; size <= 8; size++) {
-		memset(usable, true, sizeof(usable));
+		memset(share, 100, sizeof(share));
 		assert_int_equal(overlay_new(odd, size, 3, &overlay), 0);
 		for (uint32_t left = 8; left-- > 0;) {
 			for (uint32_t m = 0; m < 3; m++)
-				usable[m] = left >> m & 1;
+				share[m] = left >> m & 1 ? 100 : 0;
 			apply_whole(overlay, owners, others);
 			for (uint32_t slot = 0; slot < size; slot++) {
 				if (odd[slot] == HASH_NOBODY)
 					assert_int_equal(owners[slot], HASH_NOBODY);
-				else if (usable[odd[slot]])
+				else if (share[odd[slot]])
 					assert_int_equal(owners[slot], odd[slot]);
 				else
 					assert_true(owners[slot] == HASH_NOBODY ||
-						    usable[owners[slot]]);
+						    share[owners[slot]]);
 			}
 		}
 		overlay_free(overlay);
@@ -458,8 +500,8 @@ static void test_kept_answers(void **state)
 	for (const uint32_t *size = maglev_sizes(); *size; size++) {
 		assert_int_equal(maglev_build(members, 10, 0x5eed, *size, base), 0);
 		assert_int_equal(overlay_new(base, *size, 10, &overlay), 0);
-		memset(usable, true, sizeof(usable));
-		usable[2] = usable[3] = usable[8] = false;
+		memset(share, 100, sizeof(share));
+		share[2] = share[3] = share[8] = 0;
 		apply_whole(overlay, owners, others);
 		for (uint32_t slot = 0; slot < *size; slot++)
 			digest = (digest * 1000003 + owners[slot]) * 1000003 + others[slot];

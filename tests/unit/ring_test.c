@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@ enum { MEMBERS_MAX = 200, SIZE = 509, BIG = 65537, SEED = 77 };
 
 static struct maglev_member members[MEMBERS_MAX];
 static uint32_t owners[RING_SIZE_MAX], others[RING_SIZE_MAX], calls[RING_SIZE_MAX];
-static bool all[MEMBERS_MAX], some[MEMBERS_MAX], before[MEMBERS_MAX];
+static uint8_t all[MEMBERS_MAX], some[MEMBERS_MAX], before[MEMBERS_MAX]; /* shares */
 
 /* A random number of the test's own, the same in each run. */
 static uint64_t draw(void)
@@ -30,11 +31,18 @@ static uint64_t draw(void)
 	return (state ^ state >> 29) * 0xff51afd7ed558ccdULL;
 }
 
+static uint8_t draw_share(bool part)
+{
+	if (draw() >> 40 & 1)
+		return 0;
+	return part ? (uint8_t)(1 + draw() % 100) : 100;
+}
+
 static void set_members(size_t count, const uint32_t *weights, size_t weight_count)
 {
 	for (size_t i = 0; i < count; i++) {
 		members[i] = (struct maglev_member){draw(), weights[i % weight_count]};
-		all[i] = true;
+		all[i] = 100;
 	}
 }
 
@@ -54,10 +62,10 @@ static struct ring *make(size_t count, uint32_t tokens, uint32_t size)
 	return ring;
 }
 
-static void apply(struct ring *ring, const bool *was, const bool *usable)
+static void apply(struct ring *ring, const uint8_t *was, const uint8_t *share)
 {
 	memset(calls, 0, sizeof(calls));
-	ring_apply(ring, was, usable, take, NULL);
+	ring_apply(ring, was, share, take, NULL);
 }
 
 /* --- the twin: the nearest token by distance, of members that are allowed --- */
@@ -70,15 +78,18 @@ static uint64_t hash(uint64_t a, uint64_t b, uint64_t seed)
 }
 
 static uint32_t nearest(const struct ring *ring, size_t count, uint32_t slot, uint32_t size,
-			const bool *usable, uint32_t not )
+			const uint8_t *share, uint32_t not )
 {
 	uint64_t from = hash(slot, size, ~(uint64_t)SEED), least = UINT64_MAX;
 	uint32_t found = HASH_NOBODY;
 
 	for (uint32_t m = 0; m < count; m++) {
-		if (!usable[m] || m == not )
+		double has = (double)ring_tokens(ring, m) * share[m] / 100;
+
+		if (has <= 0 || m == not )
 			continue;
-		for (uint32_t t = 0; t < ring_tokens(ring, m); t++) {
+		/* Its first tokens, rounded, and one at least. */
+		for (uint32_t t = 0; t < 1 || t < (uint32_t)(has + 0.5); t++) {
 			uint64_t distance = hash(members[m].identity, t, SEED) - from;
 
 			if (distance < least) {
@@ -90,16 +101,16 @@ static uint32_t nearest(const struct ring *ring, size_t count, uint32_t slot, ui
 	return found;
 }
 
-static void compare(struct ring *ring, size_t count, uint32_t size, const bool *usable)
+static void compare(struct ring *ring, size_t count, uint32_t size, const uint8_t *share)
 {
 	for (uint32_t slot = 0; slot < size; slot++) {
 		uint32_t base = nearest(ring, count, slot, size, all, HASH_NOBODY);
-		uint32_t owner = nearest(ring, count, slot, size, usable, HASH_NOBODY);
+		uint32_t owner = nearest(ring, count, slot, size, share, HASH_NOBODY);
 
 		assert_int_equal(ring_base(ring, slot), base);
 		assert_int_equal(owners[slot], owner);
 		assert_int_equal(others[slot],
-				 owner == base ? nearest(ring, count, slot, size, usable, base)
+				 owner == base ? nearest(ring, count, slot, size, share, base)
 					       : base);
 	}
 }
@@ -118,7 +129,7 @@ static void test_equals_the_twin(void **state)
 		compare(ring, count, SIZE, all);
 		for (int i = 0; i < 6; i++) {
 			for (size_t m = 0; m < count; m++)
-				some[m] = draw() >> 40 & 1;
+				some[m] = draw_share(i % 2);
 			apply(ring, NULL, some);
 			compare(ring, count, SIZE, some);
 		}
@@ -141,7 +152,7 @@ static void test_changes_are_told(void **state)
 		size_t told = 0;
 
 		memcpy(some, before, sizeof(some));
-		some[draw() % 40] ^= 1;
+		some[draw() % 40] = draw_share(i % 2);
 		apply(ring, before, some);
 		for (uint32_t slot = 0; slot < SIZE; slot++) {
 			assert_true(calls[slot] <= 1);
@@ -167,7 +178,7 @@ static void test_removal_moves_its_own(void **state)
 	apply(ring, NULL, all);
 	memcpy(whole, owners, sizeof(whole));
 	memcpy(some, all, sizeof(some));
-	some[59] = false;
+	some[59] = 0;
 	apply(ring, NULL, some);
 	ring_free(ring);
 	for (uint32_t slot = 0; slot < BIG; slot++)
@@ -175,6 +186,34 @@ static void test_removal_moves_its_own(void **state)
 
 	/* Coming back is the same read backwards, and so is being added. */
 	ring = make(59, RING_TOKENS_DEFAULT, BIG);
+	for (uint32_t slot = 0; slot < BIG; slot++)
+		assert_int_equal(ring_base(ring, slot), owners[slot]);
+	ring_free(ring);
+}
+
+/* Half the share is half the weight: the same owners, and only its own slots move. */
+static void test_share_is_weight(void **state)
+{
+	static const uint32_t weights[] = {2, 6, 4};
+	static uint32_t whole[BIG];
+	struct ring *ring;
+
+	(void)state;
+	set_members(3, weights, 3);
+	ring = make(3, 2 * RING_TOKENS_DEFAULT, BIG); /* by 2, their common factor */
+	apply(ring, NULL, all);
+	memcpy(whole, owners, sizeof(whole));
+	memcpy(some, all, sizeof(some));
+	some[0] = 50;
+	apply(ring, all, some);
+	for (uint32_t slot = 0; slot < BIG; slot++)
+		assert_true(owners[slot] == whole[slot] || whole[slot] == 0);
+	assert_int_equal(ring_tokens(ring, 0), 300);
+	ring_free(ring);
+
+	members[0].weight = 1;
+	ring = make(3, RING_TOKENS_DEFAULT, BIG);
+	assert_int_equal(ring_tokens(ring, 0), 150);
 	for (uint32_t slot = 0; slot < BIG; slot++)
 		assert_int_equal(ring_base(ring, slot), owners[slot]);
 	ring_free(ring);
@@ -268,9 +307,9 @@ static void test_tokens(void **state)
 	ring_free(ring);
 }
 
-static void assert_nobody(struct ring *ring, const bool *usable)
+static void assert_nobody(struct ring *ring, const uint8_t *share)
 {
-	apply(ring, NULL, usable);
+	apply(ring, NULL, share);
 	for (uint32_t slot = 0; slot < SIZE; slot++)
 		assert_int_equal(owners[slot], HASH_NOBODY);
 }
@@ -308,6 +347,7 @@ int main(void)
 		cmocka_unit_test(test_equals_the_twin),
 		cmocka_unit_test(test_changes_are_told),
 		cmocka_unit_test(test_removal_moves_its_own),
+		cmocka_unit_test(test_share_is_weight),
 		cmocka_unit_test(test_order_means_nothing),
 		cmocka_unit_test(test_shares),
 		cmocka_unit_test(test_tokens),
