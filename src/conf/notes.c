@@ -52,6 +52,33 @@ static uint64_t total_weight(const struct conf_pool *pool)
 	return total;
 }
 
+static size_t backups_of(const struct conf_pool *pool)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < pool->backend_count; i++)
+		count += pool->backends[i].backup;
+	return count;
+}
+
+static void warn_of_backups(const struct conf_pool *pool, struct err_list *ret)
+{
+	size_t backups = backups_of(pool), others = pool->backend_count - backups;
+
+	if (backups && !others)
+		err_list_add(ret, pool->place.line, pool->place.column,
+			     "every backend of pool \"%s\" is a backup: they serve all the time",
+			     pool->name);
+	else if (backups && pool->backup_below > others)
+		err_list_add(ret, pool->place.line, pool->place.column,
+			     "pool \"%s\" has backup_below %u and %zu backends that are no "
+			     "backups: the backups serve all the time",
+			     pool->name, pool->backup_below, others);
+	else if (!backups && pool->backup_below != 1)
+		err_list_add(ret, pool->place.line, pool->place.column,
+			     "pool \"%s\" has backup_below but no backup", pool->name);
+}
+
 static void warn_of_pool(const struct conf *conf, const struct conf_pool *pool,
 			 struct err_list *ret)
 {
@@ -71,6 +98,7 @@ static void warn_of_pool(const struct conf *conf, const struct conf_pool *pool,
 		err_list_add(ret, pool->place.line, pool->place.column,
 			     "pool \"%s\" has fewer than %d slots a backend: shares are uneven",
 			     pool->name, SLOTS_EACH);
+	warn_of_backups(pool, ret);
 }
 
 /* --- services --- */

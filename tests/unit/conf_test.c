@@ -50,9 +50,12 @@ static const char full[] =
 	"fall: 5}\n"
 	"    on_down: reset\n"
 	"    on_down_keep: 5m\n"
+	"    backup_below: 2\n"
+	"    slow_start: 30s\n"
+	"    drain_limit: 2h\n"
 	"    backends:\n"
 	"      - {name: b1, address: 10.0.1.11, weight: 0, server_id: 16777216}\n"
-	"      - {name: b2, address: 10.0.1.12, state: drain, backup: false, server_id: 1}\n"
+	"      - {name: b2, address: 10.0.1.12, state: drain, backup: true, server_id: 1}\n"
 	"      - {name: b9, address: \"2001:db8:9::9\", weight: 1000000, server_id: 9, state: "
 	"maint}\n"
 	"services:\n"
@@ -67,6 +70,7 @@ static const char full[] =
 	"    source_prefix6: 48\n"
 	"    tcp_server_id: true\n"
 	"    tracking: none\n"
+	"    lookup: single\n"
 	"    fragments: drop\n"
 	"    oversize_df: drop\n"
 	"    oversize_nodf: icmp\n"
@@ -165,15 +169,20 @@ static void test_pool(void **state)
 	assert_int_equal(pool->check.fall, 5);
 	assert_int_equal(pool->on_down, CONF_ON_DOWN_RESET);
 	assert_int_equal(pool->on_down_keep_ms, 300000);
+	assert_int_equal(pool->backup_below, 2);
+	assert_int_equal(pool->slow_start_ms, 30000);
+	assert_int_equal(pool->drain_limit_ms, 7200000);
 	assert_int_equal(pool->backend_count, 3);
 	assert_addr(&pool->backends[0].address, "10.0.1.11");
 	assert_int_equal(pool->backends[0].weight, 0);
 	assert_int_equal(pool->backends[0].port, 0);
-	assert_int_equal(pool->backends[0].place.line, 22);
+	assert_int_equal(pool->backends[0].place.line, 25);
 	assert_int_equal(pool->backends[0].place.column, 9);
 	assert_int_equal(pool->backends[0].server_id, 1 << 24);
 	assert_int_equal(pool->backends[1].weight, 100);
 	assert_int_equal(pool->backends[1].state, CONF_STATE_DRAIN);
+	assert_true(pool->backends[1].backup);
+	assert_false(pool->backends[2].backup);
 	assert_addr(&pool->backends[2].address, "2001:db8:9::9");
 	assert_int_equal(pool->backends[2].weight, CONF_WEIGHT_MAX);
 	assert_int_equal(pool->backends[2].state, CONF_STATE_MAINT);
@@ -246,6 +255,10 @@ static void test_defaults(void **state)
 	assert_int_equal(pool->check.fall, 3);
 	assert_int_equal(pool->on_down, CONF_ON_DOWN_KEEP);
 	assert_int_equal(pool->on_down_keep_ms, 60000);
+	assert_int_equal(pool->backup_below, 1);
+	assert_int_equal(pool->slow_start_ms, 0);
+	assert_int_equal(pool->drain_limit_ms, 3600000);
+	assert_false(pool->backends[0].backup);
 	assert_int_equal(pool->backends[0].weight, 100);
 	assert_int_equal(pool->backends[0].state, CONF_STATE_ACTIVE);
 	assert_int_equal(conf->services[0].tracking, CONF_TRACKING_ALWAYS);
@@ -318,6 +331,37 @@ static void test_warnings(void **state)
 	conf_free(conf);
 }
 
+/* Backups that always serve, or a limit without them, can hardly be meant. */
+static void test_backup_warnings(void **state)
+{
+	static const struct {
+		const char *text, *warning;
+	} cases[] = {
+		{BACKENDS("{name: b1, address: 10.0.1.1, backup: true}"),
+		 "every backend of pool \"web\" is a backup"},
+		{POOL_OF("backup_below: 2"), "\"web\" has backup_below but no backup"},
+		{NODE "pools: [{name: web, backup_below: 2, backends: [{name: b1, address: "
+		      "10.0.1.1}, {name: b2, address: 10.0.1.2, backup: true}]}]\n" SERVICE,
+		 "\"web\" has backup_below 2 and 1 backends that are no backups"},
+		{BACKENDS("{name: b1, address: 10.0.1.1}, {name: b2, address: 10.0.1.2, backup: "
+			  "true}"),
+		 NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(cases); i++) {
+		struct conf *conf = conf_expect_right(cases[i].text);
+		struct err_list warnings = {0};
+
+		conf_warnings(conf, &warnings);
+		assert_int_equal(warnings.count, cases[i].warning ? 1 : 0);
+		if (cases[i].warning)
+			assert_non_null(strstr(warnings.errors[0].text, cases[i].warning));
+		err_list_fini(&warnings);
+		conf_free(conf);
+	}
+}
+
 /* --- wrong files --- */
 
 static void test_wrong_files(void **state)
@@ -336,12 +380,9 @@ static void test_not_yet(void **state)
 		"pools:\n"
 		"  - name: web\n"
 		"    check: {type: http, port: 80, path: /healthz, expect: [200], via: node}\n"
-		"    backup_below: 1\n"
-		"    slow_start: 30s\n"
-		"    drain_limit: 1h\n"
 		"    backends:\n"
 		"      - {name: b1, address: 10.0.1.11, weight: 100}\n"
-		"      - {name: b9, address: \"2001:db8:9::9\", weight: 50, backup: true}\n"
+		"      - {name: b9, address: \"2001:db8:9::9\", weight: 50}\n"
 		"services:\n"
 		"  - name: shop\n"
 		"    vips: [198.51.100.10, \"2001:db8:10::10\"]\n"
@@ -349,10 +390,8 @@ static void test_not_yet(void **state)
 		"    pool: web\n"
 		"    announce: {min_usable: 1, when: any, med: 10}\n";
 	static const struct wrong wrongs[] = {
-		{1, 28, "admin"},     {2, 1, "bgp"},         {5, 19, "type \"http\""},
-		{5, 35, "path"},      {5, 51, "expect"},     {6, 5, "backup_below"},
-		{7, 5, "slow_start"}, {8, 5, "drain_limit"}, {11, 66, "backup \"true\""},
-		{17, 5, "announce"},
+		{1, 28, "admin"}, {2, 1, "bgp"},     {5, 19, "type \"http\""},
+		{5, 35, "path"},  {5, 51, "expect"}, {14, 5, "announce"},
 	};
 	struct err_list errors = {0};
 	struct conf *conf = NULL;
@@ -513,7 +552,7 @@ int main(void)
 		cmocka_unit_test(test_warnings),   cmocka_unit_test(test_wrong_files),
 		cmocka_unit_test(test_not_yet),    cmocka_unit_test(test_wrong_agents),
 		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_manual),
+		cmocka_unit_test(test_manual),     cmocka_unit_test(test_backup_warnings),
 	};
 
 	return cmocka_run_group_tests_name("conf", tests, NULL, NULL);

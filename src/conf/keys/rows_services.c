@@ -131,6 +131,14 @@ static const struct conf_key keys[] = {
 	 .fallback = "always",
 	 .help = "which flows are remembered, to stay with their backends; transition: those in "
 		 "slots that changed hands lately; always: all; none: the slot alone decides"},
+	{.path = "services[].lookup",
+	 .type = CONF_TYPE_CHOICE,
+	 AT(conf_service, lookup),
+	 .choices = "single|dual",
+	 .works = "single",
+	 .fallback = "single",
+	 .help = "how a new flow finds its backend; single: by its slot; dual: by the better of "
+		 "two slots"},
 	{.path = "services[].fragments",
 	 .type = CONF_TYPE_CHOICE,
 	 AT(conf_service, fragments),
