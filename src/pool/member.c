@@ -1,21 +1,123 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A member has two states that come from outside: what the operator wants of it (admin) and what
- * its checks say (health). From these follow two answers. May it take new flows (its share is
- * above 0)? That decides the table. May its flows go on (keep)? That is a flag of its record, and
- * moves no slot: a member that failed keeps its flows for a time, since most failures are short
- * and a check can be wrong, while new ones avoid it at once.
+ * A member has three states that come from outside: what the operator wants of it (admin), what he
+ * gives it of its weight (percent), and what its checks say (health). From these follow two
+ * answers. How many new flows may it take (its share of its own slots)? That decides the table. May
+ * its flows go on (keep)? That is a flag of its record, and moves no slot: a member that failed
+ * keeps its flows for a time, since most failures are short and a check can be wrong, while new
+ * ones avoid it at once.
  *
- *	admin		health		usable	keep
- *	active		healthy		yes	yes
- *	active		unknown		no	yes: nothing is known against it
- *	active		unhealthy	no	for on_down_keep_ms after it failed
- *	drain		as above	no	as above
- *	maint		any		no	no
+ *	admin		health		share		keep
+ *	active		healthy		percent * ramp	yes
+ *	active		unknown		0		yes: nothing is known against it
+ *	active		unhealthy	0		for on_down_keep_ms after it failed
+ *	drain		as above	0		as above, and for drain_limit_ms at most
+ *	maint		any		0		no
+ *
+ * The ramp is 100 % but for one that was away, failed or put aside, and is back: its first steps are
+ * slow. One that has only just become known was not away.
+ *
+ * A backup's share is 0 unless too few others serve. Who still ramps up is not counted, or a pool of
+ * one and its backup would give all to the one in its first step; so the backup goes on until it is
+ * through. Who has weight 0 or 0 % is not counted: nothing comes to it. With nobody but such
+ * members the pool is empty: the operator wants no flow there, which is not for us to overrule.
  */
 #include "pool/member.h"
 
 #include "dp/abi.h"
+
+enum { FULL = 100, RAMP_STEPS = 10, RAMP_STEP = FULL / RAMP_STEPS };
+
+static uint64_t later(uint64_t from_ms, uint64_t by_ms)
+{
+	return from_ms + by_ms < from_ms ? UINT64_MAX : from_ms + by_ms;
+}
+
+static bool serves(const struct member *it)
+{
+	return it->admin == POOL_ACTIVE && it->health == POOL_HEALTHY;
+}
+
+/* When the ramp's step begins: the first, 0, at once, the last when slow_start_ms are over. */
+static uint64_t step_at_ms(const struct members *members, const struct member *it, unsigned step)
+{
+	uint64_t whole = members->slow_start_ms / (RAMP_STEPS - 1);
+	uint64_t rest = members->slow_start_ms % (RAMP_STEPS - 1);
+
+	return later(it->ramps_since_ms, whole * step + rest * step / (RAMP_STEPS - 1));
+}
+
+/* The next step that begins after `now_ms`; RAMP_STEPS: none. */
+static unsigned next_step(const struct members *members, const struct member *it, uint64_t now_ms)
+{
+	unsigned step = 1;
+
+	while (step < RAMP_STEPS && step_at_ms(members, it, step) <= now_ms)
+		step++;
+	return step;
+}
+
+static uint8_t own_share(const struct members *members, const struct member *it, uint64_t now_ms)
+{
+	unsigned ramp = it->ramps ? next_step(members, it, now_ms) * RAMP_STEP : FULL;
+	unsigned share = (it->percent * ramp + FULL / 2) / FULL;
+
+	if (!serves(it) || !it->percent)
+		return 0;
+	return share ? (uint8_t)share : 1;
+}
+
+static void set_share(const struct members *members, struct member *it, uint64_t now_ms)
+{
+	bool waits = it->backup && !members->backups_serve;
+
+	it->share = waits ? 0 : own_share(members, it, now_ms);
+}
+
+/* What time makes of a state that somebody set. */
+static void advance(struct members *members, struct member *it, uint64_t now_ms)
+{
+	bool did_count = it->counts;
+
+	if (it->admin != POOL_DRAIN) {
+		it->drains = false;
+	} else if (!it->drains) {
+		it->drains = true;
+		it->drains_since_ms = now_ms;
+	}
+	if (it->admin != POOL_ACTIVE || it->health == POOL_UNHEALTHY) {
+		it->was_away = true;
+		it->ramps = false;
+	} else if (it->was_away && serves(it)) {
+		it->was_away = false;
+		it->ramps = true;
+		it->ramps_since_ms = now_ms;
+	}
+	if (it->ramps && next_step(members, it, now_ms) == RAMP_STEPS)
+		it->ramps = false;
+	it->counts = !it->backup && it->weighs && it->percent && serves(it) && !it->ramps;
+	members->others += (size_t)it->counts - did_count;
+}
+
+/* Backups come or go with the others. */
+static void set_backups(struct members *members, uint64_t now_ms)
+{
+	bool serve = members->others < members->backup_below;
+
+	if (serve == members->backups_serve)
+		return;
+	members->backups_serve = serve;
+	for (size_t i = 0; i < members->count; i++) {
+		if (members->items[i].backup)
+			set_share(members, &members->items[i], now_ms);
+	}
+}
+
+static void update_one(struct members *members, struct member *it, uint64_t now_ms)
+{
+	advance(members, it, now_ms);
+	set_share(members, it, now_ms);
+}
 
 void members_init(struct members *members, const struct pool_spec *spec)
 {
@@ -26,14 +128,18 @@ void members_init(struct members *members, const struct pool_spec *spec)
 	members->backup_below = spec->backup_below;
 	for (size_t i = 0; i < spec->member_count; i++) {
 		const struct pool_member_spec *from = &spec->members[i];
+		struct member *it = &members->items[i];
 
-		members->items[i].index = from->index;
-		members->items[i].admin = from->admin;
-		members->items[i].health = from->health;
-		members->items[i].backup = from->backup;
-		members->items[i].percent = 100;
+		it->index = from->index;
+		it->admin = from->admin;
+		it->health = from->health;
+		it->backup = from->backup;
+		it->weighs = from->weight > 0;
+		it->percent = FULL;
+		update_one(members, it, 0);
+		it->drains = false; /* since when is not known yet */
 	}
-	members_update(members, 0);
+	set_backups(members, 0);
 }
 
 void members_set_health(struct members *members, size_t member, enum pool_health health,
@@ -41,44 +147,47 @@ void members_set_health(struct members *members, size_t member, enum pool_health
 {
 	struct member *it = &members->items[member];
 
-	if (health == POOL_UNHEALTHY && it->health != POOL_UNHEALTHY) {
-		it->keep_until_ms = now_ms + members->on_down_keep_ms;
-		if (it->keep_until_ms < now_ms)
-			it->keep_until_ms = UINT64_MAX;
-	}
+	if (health == POOL_UNHEALTHY && it->health != POOL_UNHEALTHY)
+		it->keep_until_ms = later(now_ms, members->on_down_keep_ms);
 	it->health = health;
-	members_update(members, now_ms);
+	update_one(members, it, now_ms);
+	set_backups(members, now_ms);
 }
 
 void members_set_admin(struct members *members, size_t member, enum pool_admin admin,
 		       uint64_t now_ms)
 {
 	members->items[member].admin = admin;
-	members_update(members, now_ms);
+	update_one(members, &members->items[member], now_ms);
+	set_backups(members, now_ms);
 }
 
 void members_set_share(struct members *members, size_t member, unsigned percent, uint64_t now_ms)
 {
-	members->items[member].percent = percent < 100 ? (uint8_t)percent : 100;
-	members_update(members, now_ms);
+	members->items[member].percent = percent < FULL ? (uint8_t)percent : FULL;
+	update_one(members, &members->items[member], now_ms);
+	set_backups(members, now_ms);
 }
 
 void members_update(struct members *members, uint64_t now_ms)
 {
-	(void)now_ms;
-	for (size_t i = 0; i < members->count; i++) {
-		struct member *it = &members->items[i];
+	for (size_t i = 0; i < members->count; i++)
+		update_one(members, &members->items[i], now_ms);
+	set_backups(members, now_ms);
+}
 
-		it->share = it->admin == POOL_ACTIVE && it->health == POOL_HEALTHY && it->percent
-				    ? 100
-				    : 0;
-	}
+static uint64_t drained_at_ms(const struct members *members, const struct member *it)
+{
+	return it->drains && members->drain_limit_ms
+		       ? later(it->drains_since_ms, members->drain_limit_ms)
+		       : UINT64_MAX;
 }
 
 bool members_is_cut(const struct members *members, size_t member, uint64_t now_ms)
 {
-	(void)now_ms;
-	return members->items[member].admin == POOL_MAINT;
+	const struct member *it = &members->items[member];
+
+	return it->admin == POOL_MAINT || drained_at_ms(members, it) <= now_ms;
 }
 
 uint32_t members_flags(const struct members *members, size_t member, uint64_t now_ms)
@@ -94,6 +203,12 @@ uint32_t members_flags(const struct members *members, size_t member, uint64_t no
 	return flags;
 }
 
+static void take_earlier(uint64_t *next, uint64_t at_ms, uint64_t now_ms)
+{
+	if (at_ms > now_ms && at_ms < *next)
+		*next = at_ms;
+}
+
 uint64_t members_next_deadline_ms(const struct members *members, uint64_t now_ms)
 {
 	uint64_t next = UINT64_MAX;
@@ -101,9 +216,14 @@ uint64_t members_next_deadline_ms(const struct members *members, uint64_t now_ms
 	for (size_t i = 0; i < members->count; i++) {
 		const struct member *it = &members->items[i];
 
-		if (it->admin != POOL_MAINT && it->health == POOL_UNHEALTHY &&
-		    now_ms < it->keep_until_ms && it->keep_until_ms < next)
-			next = it->keep_until_ms;
+		if (members_is_cut(members, i, now_ms))
+			continue;
+		take_earlier(&next, drained_at_ms(members, it), now_ms);
+		if (it->health == POOL_UNHEALTHY)
+			take_earlier(&next, it->keep_until_ms, now_ms);
+		if (it->ramps && next_step(members, it, now_ms) < RAMP_STEPS)
+			take_earlier(&next, step_at_ms(members, it, next_step(members, it, now_ms)),
+				     now_ms);
 	}
 	return next;
 }

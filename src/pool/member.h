@@ -15,14 +15,23 @@ struct member {
 	enum pool_admin admin;
 	enum pool_health health;
 	bool backup;
-	uint8_t percent;        /* what the operator gives it, 0 to 100 */
-	uint8_t share;          /* what it serves of its own base slots, 0 to 100: members_update */
+	bool weighs;     /* its weight is above 0 */
+	uint8_t percent; /* what the operator gives it, 0 to 100 */
+	uint8_t share;   /* what it serves of its own base slots, 0 to 100: members_update */
+	bool counts;     /* as one of those that backups wait for */
+	bool was_away;   /* was unhealthy or not active since it last served: comes back slowly */
+	bool ramps;      /* comes back */
+	bool drains;     /* since drains_since_ms; false until the time is known */
 	uint64_t keep_until_ms; /* while unhealthy */
+	uint64_t ramps_since_ms;
+	uint64_t drains_since_ms;
 };
 
 struct members {
 	struct member *items;
 	size_t count;
+	size_t others;      /* members that count */
+	bool backups_serve; /* too few of them */
 	uint64_t on_down_keep_ms, slow_start_ms, drain_limit_ms;
 	uint32_t backup_below;
 };
@@ -30,7 +39,7 @@ struct members {
 /* Takes over what the specification says; `items` has room for all of it. */
 void members_init(struct members *members, const struct pool_spec *spec);
 
-/* Each ends with members_update. */
+/* Each brings the shares to what they are then, of others too where backups come or go. */
 void members_set_health(struct members *members, size_t member, enum pool_health health,
 			uint64_t now_ms);
 void members_set_admin(struct members *members, size_t member, enum pool_admin admin,

@@ -205,6 +205,11 @@ void pool_set_share(struct pool *pool, size_t member, unsigned percent, uint64_t
 	members_set_share(&pool->members, member, percent, now_ms);
 }
 
+void pool_advance(struct pool *pool, uint64_t now_ms)
+{
+	members_update(&pool->members, now_ms);
+}
+
 uint32_t pool_member_flags(const struct pool *pool, size_t member, uint64_t now_ms)
 {
 	assert(member < pool->members.count);

@@ -219,6 +219,7 @@ static void write_flag(struct balancer *balancer, size_t at, size_t member, uint
 
 static void write_flags(struct balancer *balancer, size_t at, uint64_t now_ms)
 {
+	pool_advance(balancer->pools[at].pool, now_ms);
 	for (size_t i = 0; i < pool_member_count(balancer->pools[at].pool); i++)
 		write_flag(balancer, at, i, now_ms);
 }
@@ -522,9 +523,10 @@ void balancer_settle(struct balancer *balancer, uint64_t now_ms)
 	for (size_t i = 0; i < balancer->conf->pool_count; i++) {
 		struct balanced_pool *pool = &balancer->pools[i];
 
-		if (pool->unsettled)
-			pool_update_slots(pool->pool, balancer->tables->slots + pool->first_slot,
-					  now_ms);
+		if (!pool->unsettled)
+			continue;
+		write_flags(balancer, i, now_ms); /* of backups too, who come and go with others */
+		pool_update_slots(pool->pool, balancer->tables->slots + pool->first_slot, now_ms);
 		pool->unsettled = false;
 	}
 }
@@ -563,5 +565,6 @@ uint64_t balancer_deadline_ms(const struct balancer *balancer, uint64_t now_ms)
 void balancer_tick(struct balancer *balancer, uint64_t now_ms)
 {
 	for (size_t i = 0; i < balancer->conf->pool_count; i++)
-		write_flags(balancer, i, now_ms);
+		balancer->pools[i].unsettled = true;
+	balancer_settle(balancer, now_ms);
 }
