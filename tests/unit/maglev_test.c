@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/twin/slots.h"
 #include "hash/maglev.h"
 
 enum { MEMBERS_MAX = 1000 };
@@ -43,102 +44,13 @@ static void count_slots(const uint32_t *slots, uint32_t size, size_t count)
 	}
 }
 
-/*
- * The twin. Targets by handing out one slot at a time to whoever lacks most; a list of all turns,
- * each with the round in which it is due, sorted; whole preference lists written out.
- */
-struct turn {
-	uint64_t round, identity;
-	uint32_t member, number;
-};
-
-static int by_turn(const void *left, const void *right)
-{
-	const struct turn *a = left, *b = right;
-
-	if (a->round != b->round)
-		return a->round < b->round ? -1 : 1;
-	if (a->identity != b->identity)
-		return a->identity < b->identity ? -1 : 1;
-	return (a->number > b->number) - (a->number < b->number);
-}
-
-static void twin_targets(size_t count, uint32_t size, uint32_t *targets)
-{
-	unsigned __int128 total = 0;
-	uint32_t given = 0;
-
-	for (size_t i = 0; i < count; i++)
-		total += members[i].weight;
-	for (size_t i = 0; i < count; i++) {
-		targets[i] = (uint32_t)((unsigned __int128)size * members[i].weight / total);
-		given += targets[i];
-	}
-	for (; given < size; given++) {
-		__int128 most = 0;
-		size_t who = 0;
-
-		for (size_t i = 0; i < count; i++) {
-			__int128 lacks = (__int128)size * members[i].weight -
-					 (__int128)targets[i] * (__int128)total;
-
-			if (lacks > most ||
-			    (lacks == most && members[i].identity < members[who].identity)) {
-				most = lacks;
-				who = i;
-			}
-		}
-		targets[who]++;
-	}
-}
-
-static uint32_t *twin_list(const struct maglev_member *member, uint64_t seed, uint32_t size)
-{
-	struct maglev_walk walk = maglev_walk(member->identity, seed, size);
-	uint32_t *list = malloc(size * sizeof(*list));
-
-	assert_non_null(list);
-	for (uint64_t i = 0; i < size; i++)
-		list[i] = (uint32_t)((walk.offset + i * walk.skip) % size);
-	return list;
-}
-
 static void twin_build(size_t count, uint64_t seed, uint32_t size, uint32_t *slots)
 {
-	struct turn *turns = malloc(size * sizeof(*turns));
-	uint32_t **lists = malloc(count * sizeof(*lists));
-	uint32_t *targets = malloc(count * sizeof(*targets));
-	uint64_t rounds = 1, limit = (uint64_t)size * 4 / count;
-	uint32_t made = 0;
+	static struct twin_member twins[MEMBERS_MAX];
 
-	assert_true(turns && lists && targets);
-	twin_targets(count, size, targets);
-	for (size_t i = 0; i < count; i++) {
-		lists[i] = twin_list(&members[i], seed, size);
-		rounds = targets[i] > rounds ? targets[i] : rounds;
-	}
-	rounds = rounds > limit ? limit : rounds;
-	rounds = rounds ? rounds : 1;
-	for (uint32_t i = 0; i < count; i++) {
-		for (uint32_t number = 0; number < targets[i]; number++)
-			turns[made++] = (struct turn){number * rounds / targets[i],
-						      members[i].identity, i, number};
-	}
-	assert_int_equal(made, size);
-	qsort(turns, size, sizeof(*turns), by_turn);
-	memset(slots, 0xff, size * sizeof(*slots));
-	for (uint32_t i = 0; i < size; i++) {
-		const uint32_t *next = lists[turns[i].member];
-
-		while (slots[*next] != HASH_NOBODY)
-			next++;
-		slots[*next] = turns[i].member;
-	}
 	for (size_t i = 0; i < count; i++)
-		free(lists[i]);
-	free(targets);
-	free(lists);
-	free(turns);
+		twins[i] = (struct twin_member){members[i].identity, members[i].weight, 100};
+	twin_base(twins, count, seed, size, slots);
 }
 
 static const uint32_t equal[] = {100}, mixed[] = {1, 10, 3, 7, 0, 100}, skewed[] = {1000, 100},
