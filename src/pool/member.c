@@ -71,7 +71,10 @@ static void set_share(const struct members *members, struct member *it, uint64_t
 {
 	bool waits = it->backup && !members->backups_serve;
 
-	it->share = waits ? 0 : own_share(members, it, now_ms);
+	uint8_t share = waits ? 0 : own_share(members, it, now_ms);
+
+	it->lowered |= it->share > 0 && share == 0;
+	it->share = share;
 }
 
 /* What time makes of a state that somebody set. */

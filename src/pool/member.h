@@ -18,6 +18,7 @@ struct member {
 	bool weighs;     /* its weight is above 0 */
 	uint8_t percent; /* what the operator gives it, 0 to 100 */
 	uint8_t share;   /* what it serves of its own base slots, 0 to 100: members_update */
+	bool lowered;    /* its share fell to 0; pool.c clears it */
 	bool counts;     /* as one of those that backups wait for */
 	bool was_away;   /* was unhealthy or not active since it last served: comes back slowly */
 	bool ramps;      /* comes back */

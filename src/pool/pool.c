@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -17,10 +18,13 @@
 #include "hash/overlay.h"
 #include "hash/ring.h"
 #include "pool/member.h"
+#include "pool/transition.h"
 
+/* Who serves a slot, as members in 16 bits, for memory's sake. */
+enum { NOBODY = UINT16_MAX };
 struct serving {
-	uint32_t owner;
-	uint32_t other;
+	uint16_t owner;
+	uint16_t other;
 };
 
 struct pool {
@@ -32,15 +36,21 @@ struct pool {
 	struct serving *served;  /* by slot */
 	struct overlay *overlay; /* of a Maglev table */
 	struct ring *ring;       /* in place of it */
-	bool settled;            /* `served` and the counts are as `was` says */
-	uint8_t *was;            /* by member: its share then */
-	uint8_t *now;            /* by member: its share now, while settling */
+	struct transitions transitions;
+	uint64_t doubt_ms, doubt_until_ms;
+	bool begun;   /* its words have been written, or adopted */
+	bool doubt;   /* all words have the bit */
+	bool settled; /* `served` and the counts are as `was` says */
+	bool *cut;    /* by member: its flows are cut for good */
+	uint8_t *was; /* by member: its share then */
+	uint8_t *now; /* by member: its share now, while settling */
 };
 
 /* Where the words of changed slots go; `slots` NULL: nowhere. */
 struct writing {
 	struct pool *pool;
 	uint64_t *slots;
+	uint64_t now_ms;
 	uint32_t stored;
 };
 
@@ -54,6 +64,8 @@ static bool spec_is_valid(const struct pool_spec *spec)
 {
 	if (spec->tokens ? !spec->table_size || spec->table_size > RING_SIZE_MAX
 			 : !maglev_size_allowed(spec->table_size))
+		return false;
+	if (spec->member_count >= NOBODY)
 		return false;
 	for (size_t i = 0; i < spec->member_count; i++) {
 		if (spec->members[i].index == 0 || spec->members[i].index > ABI_INDEX_MASK)
@@ -73,7 +85,12 @@ static struct pool *pool_alloc(const struct pool_spec *spec)
 	pool->base = arena_array(arena, pool->size, sizeof(uint32_t));
 	pool->served = arena_array(arena, pool->size, sizeof(*pool->served));
 	for (uint32_t slot = 0; slot < pool->size; slot++)
-		pool->served[slot] = (struct serving){HASH_NOBODY, HASH_NOBODY};
+		pool->served[slot] = (struct serving){NOBODY, NOBODY};
+	transitions_init(&pool->transitions, arena, pool->size);
+	pool->transitions.idle_ms = spec->idle_ms;
+	pool->transitions.datagram_ms = spec->datagram_ms;
+	pool->doubt_ms = spec->doubt_ms;
+	pool->cut = arena_array(arena, spec->member_count, sizeof(bool));
 	pool->was = arena_array(arena, spec->member_count, sizeof(uint8_t));
 	pool->now = arena_array(arena, spec->member_count, sizeof(uint8_t));
 	pool->members.items = arena_array(arena, spec->member_count, sizeof(struct member));
@@ -224,80 +241,289 @@ bool pool_member_is_cut(const struct pool *pool, size_t member, uint64_t now_ms)
 
 uint64_t pool_next_deadline_ms(const struct pool *pool, uint64_t now_ms)
 {
-	return members_next_deadline_ms(&pool->members, now_ms);
+	uint64_t next = members_next_deadline_ms(&pool->members, now_ms);
+	uint64_t slots = transitions_deadline_ms(&pool->transitions, now_ms);
+
+	if (slots < next)
+		next = slots;
+	if (pool->doubt && pool->doubt_until_ms < next)
+		next = pool->doubt_until_ms;
+	return next;
 }
+
+void pool_pass_time(struct pool *pool, uint64_t now_ms)
+{
+	members_update(&pool->members, now_ms);
+}
+
+bool pool_member_returned(const struct pool *pool, size_t member)
+{
+	const struct member *it = member_of(pool, member);
+
+	return it->lowered && it->share > 0;
+}
+
+/* --- words --- */
 
 static uint32_t index_of(const struct pool *pool, uint32_t member)
 {
-	return member == HASH_NOBODY ? 0 : pool->members.items[member].index;
+	return member == NOBODY ? 0 : pool->members.items[member].index;
 }
 
 static void store_word(struct writing *writing, uint32_t slot)
 {
-	const struct serving *served = &writing->pool->served[slot];
-	uint64_t word = abi_slot(index_of(writing->pool, served->owner), 0,
-				 index_of(writing->pool, served->other));
+	const struct pool *pool = writing->pool;
+	const struct serving *served = &pool->served[slot];
+	uint64_t word = abi_slot(index_of(pool, served->owner), 0, index_of(pool, served->other)) |
+			transition_word(&pool->transitions, slot) |
+			(pool->doubt ? ABI_SLOT_DOUBT : 0);
 
-	if (__atomic_load_n(&writing->slots[slot], __ATOMIC_RELAXED) == word)
+	if (!writing->slots || __atomic_load_n(&writing->slots[slot], __ATOMIC_RELAXED) == word)
 		return;
 	__atomic_store_n(&writing->slots[slot], word, __ATOMIC_RELEASE);
 	writing->stored++;
 }
 
-static void serve(void *arg, uint32_t slot, uint32_t owner, uint32_t other)
+static void store_told(void *arg, uint32_t slot)
 {
-	struct writing *writing = arg;
-	struct pool *pool = writing->pool;
-	struct serving *served = &pool->served[slot];
+	store_word(arg, slot);
+}
 
-	if (served->owner == owner && served->other == other)
-		return;
-	if (served->owner != HASH_NOBODY)
-		pool->members.items[served->owner].slots--;
-	if (owner != HASH_NOBODY)
-		pool->members.items[owner].slots++;
-	*served = (struct serving){owner, other};
-	if (writing->slots)
+static void store_all(struct writing *writing)
+{
+	for (uint32_t slot = 0; slot < writing->pool->size; slot++)
 		store_word(writing, slot);
 }
 
-static void settle(struct pool *pool, struct writing *writing, uint64_t now_ms)
+/* May a flow have begun on it because the slot's word names it as the other owner? */
+static bool may_have_begun(const struct pool *pool, uint16_t member)
 {
+	const struct member *it = member == NOBODY ? NULL : &pool->members.items[member];
+
+	return it && (it->share > 0 || it->lowered);
+}
+
+static void change_owner(struct writing *writing, uint32_t slot, uint16_t owner)
+{
+	struct pool *pool = writing->pool;
+	struct serving *served = &pool->served[slot];
+
+	if (owner != NOBODY)
+		pool->members.items[owner].slots++;
+	if (served->owner != NOBODY) {
+		pool->members.items[served->owner].slots--;
+		transition_begin(&pool->transitions, slot,
+				 pool->cut[served->owner] ? 0 : index_of(pool, served->owner),
+				 writing->now_ms);
+	} else if (served->other != owner && may_have_begun(pool, served->other)) {
+		transition_begin(&pool->transitions, slot, 0, writing->now_ms);
+	}
+	served->owner = owner;
+}
+
+static uint16_t narrow(uint32_t member)
+{
+	return member == HASH_NOBODY ? NOBODY : (uint16_t)member;
+}
+
+static void serve(void *arg, uint32_t slot, uint32_t new_owner, uint32_t new_other)
+{
+	struct writing *writing = arg;
+	struct serving *served = &writing->pool->served[slot];
+	uint16_t owner = narrow(new_owner), other = narrow(new_other);
+
+	if (served->owner == owner && served->other == other)
+		return;
+	if (served->owner != owner)
+		change_owner(writing, slot, owner);
+	served->other = other;
+	store_word(writing, slot);
+}
+
+/*
+ * Flows of a member that is gone for good are not waited for. A member that serves again has
+ * flows to come, and entries from before that count no more (its record's generation).
+ */
+static void forget_cut(struct writing *writing)
+{
+	struct pool *pool = writing->pool;
+
+	for (size_t i = 0; i < pool->members.count; i++) {
+		bool is_cut = members_is_cut(&pool->members, i, writing->now_ms);
+
+		if (is_cut && !pool->cut[i] && pool->transitions.count > 0)
+			transitions_forget(&pool->transitions, pool->members.items[i].index,
+					   store_told, writing);
+		pool->cut[i] = is_cut;
+	}
+}
+
+/*
+ * Members that went and came back between two settlings: flows that began meanwhile went to the
+ * other owners of their slots, and have entries that must be looked at.
+ */
+static void look_at_returned(struct writing *writing)
+{
+	struct pool *pool = writing->pool;
+	bool any = false;
+
+	for (size_t i = 0; i < pool->members.count; i++)
+		any |= pool_member_returned(pool, i);
+	for (uint32_t slot = 0; any && slot < pool->size; slot++) {
+		uint16_t owner = pool->served[slot].owner;
+
+		if (owner == NOBODY || !pool_member_returned(pool, owner))
+			continue;
+		transition_begin(&pool->transitions, slot, 0, writing->now_ms);
+		store_word(writing, slot);
+	}
+	for (size_t i = 0; i < pool->members.count; i++)
+		pool->members.items[i].lowered = false;
+}
+
+static void pass_doubt(struct writing *writing)
+{
+	struct pool *pool = writing->pool;
+
+	if (!pool->begun && pool->doubt_ms) {
+		pool->doubt_until_ms = writing->now_ms + pool->doubt_ms;
+		pool->doubt = true;
+	}
+	pool->begun = true;
+	if (pool->doubt && writing->now_ms >= pool->doubt_until_ms) {
+		pool->doubt = false;
+		store_all(writing);
+	}
+}
+
+static void settle(struct writing *writing)
+{
+	struct pool *pool = writing->pool;
 	const uint8_t *was = pool->settled ? pool->was : NULL;
 
-	members_update(&pool->members, now_ms);
+	members_update(&pool->members, writing->now_ms);
+	forget_cut(writing);
 	for (size_t i = 0; i < pool->members.count; i++)
-		pool->now[i] = (uint8_t)pool_member_share(pool, i);
+		pool->now[i] = pool->members.items[i].share;
 	if (pool->ring)
 		ring_apply(pool->ring, was, pool->now, serve, writing);
 	else
 		overlay_apply(pool->overlay, was, pool->now, serve, writing);
 	memcpy(pool->was, pool->now, pool->members.count);
 	pool->settled = true;
+	look_at_returned(writing);
+	transitions_pass_time(&pool->transitions, writing->now_ms, store_told, writing);
+	pass_doubt(writing);
 }
 
 uint32_t pool_write_slots(struct pool *pool, uint64_t *slots, uint64_t now_ms)
 {
-	struct writing writing = {pool, NULL, 0};
+	struct writing writing = {.pool = pool, .now_ms = now_ms};
 
-	settle(pool, &writing, now_ms);
+	settle(&writing);
 	writing.slots = slots;
-	for (uint32_t slot = 0; slot < pool->size; slot++)
-		store_word(&writing, slot);
+	store_all(&writing);
 	return writing.stored;
 }
 
 uint32_t pool_update_slots(struct pool *pool, uint64_t *slots, uint64_t now_ms)
 {
-	struct writing writing = {pool, slots, 0};
+	struct writing writing = {.pool = pool, .slots = slots, .now_ms = now_ms};
 
-	settle(pool, &writing, now_ms);
+	settle(&writing);
+	return writing.stored;
+}
+
+/* --- what was there before --- */
+
+/* The member by its record, NOBODY if there is none: a table for free(), or NULL. */
+static uint16_t *members_by_record(const struct pool *pool)
+{
+	uint16_t *members = malloc((ABI_INDEX_MASK + 1) * sizeof(*members));
+
+	if (!members)
+		return NULL;
+	memset(members, 0xff, (ABI_INDEX_MASK + 1) * sizeof(*members));
+	for (size_t i = 0; i < pool->members.count; i++)
+		members[pool->members.items[i].index] = (uint16_t)i;
+	return members;
+}
+
+static void adopt_slot(struct pool *pool, uint32_t slot, uint64_t word, const uint16_t *members,
+		       uint64_t now_ms)
+{
+	struct serving *served = &pool->served[slot];
+	uint32_t current = abi_slot_current(word);
+	uint16_t owner = members[current];
+
+	if (members[abi_slot_previous(word)] == NOBODY)
+		word &= ~abi_slot(0, ABI_INDEX_MASK, 0);
+	transition_adopt(&pool->transitions, slot, word, now_ms);
+	if (owner == NOBODY || pool->base[slot] == HASH_NOBODY) {
+		/* Who had it is gone, or nobody will have it. */
+		if (current)
+			transition_begin(&pool->transitions, slot, owner == NOBODY ? 0 : current,
+					 now_ms);
+		return;
+	}
+	served->owner = owner;
+	served->other = members[abi_slot_other(word)];
+	pool->members.items[owner].slots++;
+	pool->doubt |= (word & ABI_SLOT_DOUBT) != 0;
+}
+
+int pool_adopt_slots(struct pool *pool, const uint64_t *slots, uint64_t now_ms)
+{
+	uint16_t *members = members_by_record(pool);
+
+	if (!members)
+		return -ENOMEM;
+	assert(!pool->begun);
+	for (uint32_t slot = 0; slot < pool->size; slot++)
+		adopt_slot(pool, slot, slots[slot], members, now_ms);
+	free(members);
+	pool->begun = true;
+	pool->doubt &= pool->doubt_ms > 0;
+	pool->doubt_until_ms = now_ms + pool->doubt_ms;
+	return 0;
+}
+
+void pool_hold_slots(struct pool *pool, uint64_t now_ms)
+{
+	pool->begun = true;
+	transitions_hold(&pool->transitions, now_ms);
+}
+
+/* --- surveys --- */
+
+uint32_t pool_moving_slots(const struct pool *pool)
+{
+	return pool->transitions.count;
+}
+
+bool pool_wants_survey(const struct pool *pool, uint64_t now_ms)
+{
+	return transitions_are_ripe(&pool->transitions, now_ms);
+}
+
+void pool_begin_survey(struct pool *pool, uint64_t now_ms)
+{
+	transitions_begin_survey(&pool->transitions, now_ms);
+}
+
+uint32_t pool_end_survey(struct pool *pool, pool_pinned *pinned, const void *arg, uint64_t *slots)
+{
+	struct writing writing = {.pool = pool, .slots = slots};
+
+	transitions_end_survey(&pool->transitions, pinned, arg, store_told, &writing);
 	return writing.stored;
 }
 
 uint32_t pool_slot_owner(const struct pool *pool, uint32_t slot)
 {
-	return slot < pool->size ? pool->served[slot].owner : HASH_NOBODY;
+	if (slot >= pool->size || pool->served[slot].owner == NOBODY)
+		return HASH_NOBODY;
+	return pool->served[slot].owner;
 }
 
 uint32_t pool_slot_base(const struct pool *pool, uint32_t slot)

@@ -39,7 +39,7 @@ struct pool_spec {
 	uint64_t slow_start_ms;   /* 0: who returns has all of its slots at once */
 	uint64_t drain_limit_ms;  /* of the flows of a draining member; 0: none */
 	uint64_t idle_ms;         /* a TCP flow may be silent for so long */
-	uint64_t datagram_ms;     /* and any other; 0 of either: never */
+	uint64_t datagram_ms;     /* and any other */
 	uint64_t doubt_ms; /* from the first writing on slots are in doubt; 0: they are not */
 	const struct pool_member_spec *members;
 	size_t member_count;
@@ -76,11 +76,32 @@ void pool_advance(struct pool *pool, uint64_t now_ms);
 uint32_t pool_member_flags(const struct pool *pool, size_t member, uint64_t now_ms);
 /* Whether its flows are cut for good: in maintenance, or drained for as long as it may. */
 bool pool_member_is_cut(const struct pool *pool, size_t member, uint64_t now_ms);
-/* When flags, shares or slots next change by time alone; UINT64_MAX: never. */
+/*
+ * Whether it stopped taking new flows and takes them again since slots were last brought up to
+ * date. Do that before its flag UP is seen again: its flows of meanwhile are elsewhere.
+ */
+bool pool_member_returned(const struct pool *pool, size_t member);
+/* Brings shares to what they are at `now_ms`; the two that bring slots up do it too. */
+void pool_pass_time(struct pool *pool, uint64_t now_ms);
+/* When flags, shares or slots next change by time alone, or a survey may be wanted, later than
+ * `now_ms`; UINT64_MAX: never. */
 uint64_t pool_next_deadline_ms(const struct pool *pool, uint64_t now_ms);
 
+/* --- slots: pool_table_size words, shared with running packets --- */
+
 /*
- * Brings `slots` (pool_table_size words, shared with running packets) to the present state: each
+ * Takes over what an earlier daemon left in the words of the same table, before they are first
+ * written: whose slots they were, and transitions, which go on from now. 0 or -ENOMEM.
+ */
+int pool_adopt_slots(struct pool *pool, const uint64_t *slots, uint64_t now_ms);
+/*
+ * All slots are in transition for idle_ms at least: flows come that were given their backends by
+ * another table (abi_service.old_table). Before they are first written, or at any time.
+ */
+void pool_hold_slots(struct pool *pool, uint64_t now_ms);
+
+/*
+ * Brings `slots` to the present state: each
  * word that differs is stored whole, the others are not touched. Returns how many were stored.
  */
 uint32_t pool_write_slots(struct pool *pool, uint64_t *slots, uint64_t now_ms);
@@ -93,3 +114,17 @@ uint32_t pool_update_slots(struct pool *pool, uint64_t *slots, uint64_t now_ms);
 uint32_t pool_slot_owner(const struct pool *pool, uint32_t slot);
 /* The same by the base table, whatever anyone's state. */
 uint32_t pool_slot_base(const struct pool *pool, uint32_t slot);
+
+/* --- transitions: pool/transition.h says when a slot is ripe to end --- */
+
+/* Slots in transition. */
+uint32_t pool_moving_slots(const struct pool *pool);
+/*
+ * Whether some may end, if the flow table shows no entry of theirs that names another backend. Who
+ * looks begins a survey, walks the table, and ends it with what was found; `slots` as above.
+ */
+bool pool_wants_survey(const struct pool *pool, uint64_t now_ms);
+void pool_begin_survey(struct pool *pool, uint64_t now_ms);
+/* Did the survey meet an entry of this slot (of this pool) that names another than its owner? */
+typedef bool pool_pinned(const void *arg, uint32_t slot);
+uint32_t pool_end_survey(struct pool *pool, pool_pinned *pinned, const void *arg, uint64_t *slots);

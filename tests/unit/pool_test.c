@@ -183,8 +183,6 @@ static void assert_words(const struct pool *pool, const uint64_t *slots)
 			assert_int_equal(other, 100 + base);
 		assert_int_equal(abi_slot_current(slots[slot]),
 				 owner == HASH_NOBODY ? 0 : 100 + owner);
-		assert_int_equal(abi_slot_previous(slots[slot]), 0);
-		assert_int_equal(slots[slot] & ABI_SLOT_TRANSITION, 0);
 		assert_int_not_equal(other, abi_slot_current(slots[slot]));
 	}
 	for (size_t i = 0; i < MEMBERS; i++)
@@ -201,10 +199,18 @@ static uint32_t count_differences(const uint64_t *a, const uint64_t *b)
 	return different;
 }
 
+/* What does not depend on what was before: current and other. */
+static void forget_before(uint64_t *slots, uint32_t size)
+{
+	for (uint32_t slot = 0; slot < size; slot++)
+		slots[slot] =
+			abi_slot(abi_slot_current(slots[slot]), 0, abi_slot_other(slots[slot]));
+}
+
 /* Random events; both ways of writing agree with a pool that was built in that state. */
 static void test_words_under_events(void **state)
 {
-	uint64_t whole[SIZE] = {0}, changed[SIZE] = {0}, fresh[SIZE], before[SIZE];
+	uint64_t whole[SIZE] = {0}, changed[SIZE] = {0}, fresh[SIZE], before[SIZE], now[SIZE];
 	struct pool *pool = make(POOL_HEALTHY, KEEP_MS), *other;
 	uint32_t stored;
 
@@ -222,9 +228,11 @@ static void test_words_under_events(void **state)
 		}
 		memcpy(before, changed, sizeof(before));
 		stored = pool_update_slots(pool, changed, 1000);
-		assert_int_equal(stored, count_differences(before, changed));
+		/* A slot may be told of twice: who went and came back has it looked at. */
+		assert_in_range(stored, count_differences(before, changed), 2 * SIZE);
 		assert_int_equal(pool_update_slots(pool, changed, 1000), 0);
-		assert_int_equal(pool_write_slots(pool, whole, 1000), stored);
+		assert_int_equal(pool_write_slots(pool, whole, 1000),
+				 count_differences(before, changed));
 		assert_memory_equal(whole, changed, sizeof(whole));
 		assert_words(pool, whole);
 		if (event % 10)
@@ -236,7 +244,9 @@ static void test_words_under_events(void **state)
 			pool_set_admin(other, i, pool_member_admin(pool, i), 1000);
 		}
 		pool_write_slots(other, fresh, 1000);
-		assert_memory_equal(whole, fresh, sizeof(whole));
+		memcpy(now, whole, sizeof(now));
+		forget_before(now, SIZE);
+		assert_memory_equal(now, fresh, sizeof(now));
 		pool_free(other);
 	}
 	pool_free(pool);
@@ -289,12 +299,16 @@ static void test_ring(void **state)
 		pool_set_health(other, m, m == 5 ? POOL_UNHEALTHY : POOL_HEALTHY, 1000);
 	pool_set_admin(other, 3, POOL_DRAIN, 1000);
 	pool_write_slots(other, fresh, 1000);
+	forget_before(slots, RING_SIZE);
 	assert_memory_equal(slots, fresh, sizeof(slots));
 	pool_free(other);
 
 	pool_set_admin(pool, 3, POOL_ACTIVE, 1000);
 	pool_set_health(pool, 5, POOL_HEALTHY, 2000);
 	pool_update_slots(pool, slots, 1000);
+	forget_before(slots, RING_SIZE);
+	pool_write_slots(pool, slots, 1000);
+	forget_before(slots, RING_SIZE);
 	assert_memory_equal(slots, whole, sizeof(slots));
 	pool_free(pool);
 }

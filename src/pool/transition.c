@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * When may a slot be settled again? Flows from before the change have an entry as soon as a packet
+ * of theirs comes, so whoever has none after the idle time has been silent for that long, which is
+ * where a connection table would have forgotten it. What is left are entries that name another
+ * backend; a survey finds them. It takes its time, so it must have begun when the slot was ripe,
+ * and a slot whose owner changed meanwhile waits for the next one.
+ *
+ * All of a slot is one word, for a pool may have 131071 of them and most are never in transition.
+ * Nothing is kept sorted: what is due by time is looked for in all slots, which for 65537 takes
+ * some tens of microseconds, once for all slots that changed in one event.
+ */
+#include "pool/transition.h"
+
+#include "dp/abi_slot.h"
+
+#define SINCE_MAX ((1ULL << 40) - 1)
+
+_Static_assert(sizeof(struct transition) == 8, "a slot's transition is one word");
+_Static_assert(ABI_INDEX_BITS == 20, "a record's index fits");
+
+static uint64_t later(uint64_t time_ms, uint64_t by_ms)
+{
+	return time_ms + by_ms < time_ms ? UINT64_MAX : time_ms + by_ms;
+}
+
+static uint64_t earlier_of(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t ripe_ms(const struct transitions *all, const struct transition *slot)
+{
+	uint64_t alone = slot->previous ? later(slot->since_ms, all->idle_ms) : slot->since_ms;
+
+	return alone > all->hold_until_ms ? alone : all->hold_until_ms;
+}
+
+static uint64_t late_ms(const struct transitions *all, const struct transition *slot)
+{
+	return later(slot->since_ms, all->datagram_ms);
+}
+
+static void expect(struct transitions *all, const struct transition *slot)
+{
+	all->next_ripe_ms = earlier_of(all->next_ripe_ms, ripe_ms(all, slot));
+	if (!slot->late)
+		all->next_late_ms = earlier_of(all->next_late_ms, late_ms(all, slot));
+}
+
+static void start(struct transitions *all, struct transition *slot, uint32_t previous,
+		  uint64_t now_ms)
+{
+	all->count += !slot->on;
+	slot->on = 1;
+	slot->late = 0;
+	slot->previous = previous;
+	slot->since_ms = now_ms < SINCE_MAX ? now_ms : SINCE_MAX;
+	expect(all, slot);
+}
+
+void transitions_init(struct transitions *all, struct arena *arena, uint32_t size)
+{
+	all->slots = arena_array(arena, size, sizeof(*all->slots));
+	all->size = size;
+	all->next_late_ms = all->next_ripe_ms = UINT64_MAX;
+}
+
+uint64_t transition_word(const struct transitions *all, uint32_t at)
+{
+	const struct transition *slot = &all->slots[at];
+
+	if (!slot->on)
+		return 0;
+	return abi_slot(0, slot->previous, 0) | ABI_SLOT_TRANSITION |
+	       (slot->late ? ABI_SLOT_LATE : 0);
+}
+
+void transition_begin(struct transitions *all, uint32_t at, uint32_t from, uint64_t now_ms)
+{
+	struct transition *slot = &all->slots[at];
+
+	slot->changed = 1;
+	/* The oldest owner stays: flows of those after it have entries. */
+	if (!slot->on || (!slot->previous && from))
+		start(all, slot, from, now_ms);
+}
+
+void transition_adopt(struct transitions *all, uint32_t at, uint64_t word, uint64_t now_ms)
+{
+	struct transition *slot = &all->slots[at];
+
+	if (!(word & ABI_SLOT_TRANSITION))
+		return;
+	start(all, slot, abi_slot_previous(word), now_ms);
+	slot->late = (word & ABI_SLOT_LATE) != 0;
+}
+
+void transitions_hold(struct transitions *all, uint64_t now_ms)
+{
+	all->hold_until_ms = later(now_ms, all->idle_ms);
+	for (uint32_t slot = 0; slot < all->size; slot++)
+		transition_begin(all, slot, 0, now_ms);
+}
+
+void transitions_forget(struct transitions *all, uint32_t record, transition_told *told, void *arg)
+{
+	for (uint32_t at = 0; at < all->size; at++) {
+		struct transition *slot = &all->slots[at];
+
+		if (!slot->on || slot->previous != record)
+			continue;
+		slot->previous = 0;
+		expect(all, slot);
+		told(arg, at);
+	}
+}
+
+void transitions_pass_time(struct transitions *all, uint64_t now_ms, transition_told *told,
+			   void *arg)
+{
+	if (now_ms < all->next_late_ms)
+		return;
+	all->next_late_ms = UINT64_MAX;
+	for (uint32_t at = 0; at < all->size; at++) {
+		struct transition *slot = &all->slots[at];
+
+		if (!slot->on || slot->late)
+			continue;
+		slot->late = late_ms(all, slot) <= now_ms;
+		if (slot->late)
+			told(arg, at);
+		else
+			expect(all, slot);
+	}
+}
+
+uint64_t transitions_deadline_ms(const struct transitions *all, uint64_t now_ms)
+{
+	uint64_t ripe = all->next_ripe_ms > now_ms ? all->next_ripe_ms : UINT64_MAX;
+
+	return all->next_late_ms > now_ms ? earlier_of(all->next_late_ms, ripe) : ripe;
+}
+
+bool transitions_are_ripe(const struct transitions *all, uint64_t now_ms)
+{
+	return all->count > 0 && all->next_ripe_ms <= now_ms;
+}
+
+void transitions_begin_survey(struct transitions *all, uint64_t now_ms)
+{
+	all->survey_from_ms = now_ms;
+	for (uint32_t at = 0; at < all->size; at++)
+		all->slots[at].changed = 0;
+}
+
+void transitions_end_survey(struct transitions *all, transition_pinned *pinned,
+			    const void *pinned_arg, transition_told *told, void *arg)
+{
+	all->next_ripe_ms = UINT64_MAX;
+	for (uint32_t at = 0; at < all->size; at++) {
+		struct transition *slot = &all->slots[at];
+
+		if (!slot->on)
+			continue;
+		if (slot->changed || ripe_ms(all, slot) > all->survey_from_ms ||
+		    pinned(pinned_arg, at)) {
+			expect(all, slot);
+			continue;
+		}
+		*slot = (struct transition){0};
+		all->count--;
+		told(arg, at);
+	}
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a pool remembers of each slot whose owner changed, until the flows from before are gone: who
+ * had it, since when, and from these the bits of its word (dp/abi_slot.h). Backends are known by
+ * their records. Belongs to pool.c; one thread. Times are passed in, and never go back.
+ *
+ * A slot is ripe when no flow can be left that is under way and has no entry in the flow table.
+ * It then ends as soon as a survey of that table, begun when it was ripe, met no entry that names
+ * another backend than the slot does.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+
+struct transition {
+	uint64_t since_ms : 40;
+	uint64_t previous : 20; /* 0: nobody, who then has no flows without an entry */
+	uint64_t on : 1;
+	uint64_t late : 1;
+	uint64_t changed : 1; /* since the survey began */
+};
+
+struct transitions {
+	struct transition *slots;
+	uint32_t size;
+	uint32_t count; /* slots that are in transition */
+	uint64_t idle_ms, datagram_ms;
+	uint64_t hold_until_ms;  /* none is ripe before: another table has flows without entries */
+	uint64_t next_late_ms;   /* no slot is late for the first time before; UINT64_MAX: none */
+	uint64_t next_ripe_ms;   /* the same for ripe */
+	uint64_t survey_from_ms; /* when the survey that is under way began */
+};
+
+void transitions_init(struct transitions *all, struct arena *arena, uint32_t size);
+
+/* The slot's part of its word: previous, TRANSITION and LATE. */
+uint64_t transition_word(const struct transitions *all, uint32_t slot);
+
+/*
+ * The slot goes from the backend of record `from` to another. `from` 0: flows from before have
+ * entries or are given up, but entries may name another backend than the slot's.
+ */
+void transition_begin(struct transitions *all, uint32_t slot, uint32_t from, uint64_t now_ms);
+/* As an earlier daemon left it. */
+void transition_adopt(struct transitions *all, uint32_t slot, uint64_t word, uint64_t now_ms);
+/* All slots, and for idle_ms none ends: flows were given their backends by another table. */
+void transitions_hold(struct transitions *all, uint64_t now_ms);
+/* The record's flows are cut for good. `told` hears of each slot that had it as previous. */
+typedef void transition_told(void *arg, uint32_t slot);
+void transitions_forget(struct transitions *all, uint32_t record, transition_told *told, void *arg);
+/* Makes slots late whose time it is, and tells of each. */
+void transitions_pass_time(struct transitions *all, uint64_t now_ms, transition_told *told,
+			   void *arg);
+/* When that is next due, or when a slot will be ripe; later than `now_ms`. */
+uint64_t transitions_deadline_ms(const struct transitions *all, uint64_t now_ms);
+
+/* --- surveys --- */
+
+/* Is a slot ripe? It may err to yes, but not again after a survey. */
+bool transitions_are_ripe(const struct transitions *all, uint64_t now_ms);
+void transitions_begin_survey(struct transitions *all, uint64_t now_ms);
+/* Ends what is ripe and not pinned elsewhere, and tells of each. */
+typedef bool transition_pinned(const void *arg, uint32_t slot);
+void transitions_end_survey(struct transitions *all, transition_pinned *pinned,
+			    const void *pinned_arg, transition_told *told, void *arg);
