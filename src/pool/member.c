@@ -70,7 +70,6 @@ static uint8_t own_share(const struct members *members, const struct member *it,
 static void set_share(const struct members *members, struct member *it, uint64_t now_ms)
 {
 	bool waits = it->backup && !members->backups_serve;
-
 	uint8_t share = waits ? 0 : own_share(members, it, now_ms);
 
 	it->lowered |= it->share > 0 && share == 0;
