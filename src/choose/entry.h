@@ -160,8 +160,7 @@ PKT_STAGE int entry_record(struct flow *flow, struct pkt *pkt, int redundant)
 	env_event(ABI_EVENT_FLOW_NEW);
 	return 1;
 skipped:
-	if (!redundant)
-		env_event(ABI_EVENT_FLOW_SKIPPED);
+	env_event(ABI_EVENT_FLOW_SKIPPED);
 	return 0;
 }
 

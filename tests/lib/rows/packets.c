@@ -544,6 +544,7 @@ const struct packet_row packet_rows[] = {
 #include "tests/lib/rows/modes.h"
 #include "tests/lib/rows/policy.h"
 #include "tests/lib/rows/replies.h"
+#include "tests/lib/rows/transition.h"
 #include "tests/lib/rows/vips.h"
 };
 

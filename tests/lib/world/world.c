@@ -187,6 +187,17 @@ static const struct {
 	[WORLD_TELL] = REPLIES("tell", TELL, 1, NODF_ICMP, IPIP),
 	[WORLD_TELL_NODF] = REPLIES("tellnodf", TELL_NODF, 1, NODF_ICMP, GRE),
 #undef REPLIES
+#define UNSETTLED(service_name, upper)                                               \
+	{                                                                            \
+		service_name, {WORLD_##upper##_VIP4, WORLD_##upper##_VIP6},          \
+			{TCP(80, 80), UDP(53, 53)}, .slots = 1, .untracked = true,   \
+						    .not_in_file = true,             \
+						    .flags = ABI_SERVICE_TRANSITION, \
+	}
+	[WORLD_MOVE] = UNSETTLED("move", MOVE),
+	[WORLD_LATE] = UNSETTLED("late", LATE),
+	[WORLD_FLIP] = UNSETTLED("flip", FLIP),
+#undef UNSETTLED
 #undef TCP
 #undef UDP
 };
@@ -263,6 +274,10 @@ static const struct {
 	[WORLD_VLINK_B] = {"vlinkb", "10.0.9.3", WORLD_VLINK},
 	[WORLD_CLAMP_B] = {"clampb", "10.0.9.4", WORLD_CLAMP},
 	[WORLD_VCLAMP_B] = {"vclampb", "10.0.9.5", WORLD_VCLAMP},
+	[WORLD_MOVE_B] = {"moveb", "10.0.10.1", WORLD_MOVE},
+	[WORLD_MOVED_B] = {"movedb", "10.0.10.2", WORLD_NONE},
+	[WORLD_LATE_B] = {"lateb", "2001:db8:9::a3", WORLD_LATE},
+	[WORLD_FLIP_B] = {"flipb", "10.0.10.4", WORLD_FLIP},
 };
 
 /* Of their links, as in a frame. */
@@ -293,7 +308,8 @@ const char *world_backend_name(uint32_t backend)
 
 bool world_service_tracks(uint32_t service)
 {
-	return service != WORLD_NONE && !services[service].untracked;
+	return service != WORLD_NONE &&
+	       (!services[service].untracked || services[service].flags & ABI_SERVICE_TRANSITION);
 }
 
 bool world_service_pins(uint32_t service)
@@ -387,7 +403,7 @@ static void fill_backend(struct dp_tables *tables, uint32_t index)
 	memcpy(hop.dst_mac, WORLD_DST_MAC, sizeof(hop.dst_mac));
 	backend->identity = 1000 + index;
 	backend->generation = 1;
-	backend->flags = ABI_BACKEND_UP | ABI_BACKEND_KEEP;
+	backend->flags = ABI_BACKEND_UP | ABI_BACKEND_KEEP | ABI_BACKEND_HEALTHY;
 	backend->port = htons(backend_ports[index]);
 	dp_tables_set_tunnel(backend, &addr);
 	dp_tables_set_nexthop(backend, index == WORLD_LOST1 ? NULL : &hop);
@@ -462,6 +478,7 @@ void world_fill(struct dp_tables *tables)
 	}
 	world_fill_vips(tables);
 	world_fill_policies(tables);
+	world_fill_transitions(tables);
 	world_forget_flows(tables);
 }
 

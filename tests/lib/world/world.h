@@ -11,6 +11,7 @@
 
 #include "engine/tables.h"
 #include "tests/lib/world/addresses.h"
+#include "tests/lib/world/transition.h"
 #include "tests/lib/world/vips.h"
 #include "tunnel/mode.h"
 
@@ -80,6 +81,10 @@ enum world_service {
 	WORLD_CUT_LINK,    /* and by l2dsr */
 	WORLD_TELL,        /* oversize_nodf: icmp */
 	WORLD_TELL_NODF,   /* the same, and oversize_df: drop */
+	/* These: tcp/80, udp/53; `tracking: transition`, and their slot is in one (transition.h): */
+	WORLD_MOVE, /* from MOVED_B */
+	WORLD_LATE, /* the same, for long already */
+	WORLD_FLIP, /* MOVED_B is who the old table names */
 	WORLD_SERVICES,
 };
 
@@ -146,6 +151,10 @@ enum world_backend {
 	WORLD_VLINK_B,
 	WORLD_CLAMP_B,
 	WORLD_VCLAMP_B,
+	WORLD_MOVE_B,
+	WORLD_MOVED_B, /* no slot's owner any more */
+	WORLD_LATE_B,
+	WORLD_FLIP_B,
 	WORLD_BACKENDS,
 };
 
@@ -175,6 +184,7 @@ const char *world_backend_name(uint32_t backend);
 struct addr world_backend_addr(uint32_t backend);
 /* The port to deliver to of what came to the VIP's. */
 uint16_t world_backend_port(uint32_t backend, uint16_t vip_port);
+/* Has every flow an entry? */
 bool world_service_tracks(uint32_t service);
 /* `fragments: pin` */
 bool world_service_pins(uint32_t service);
