@@ -365,6 +365,8 @@ static int build_pools(struct balancer *balancer, struct err *err)
 				conf->pools[i].name, strerror(-ret));
 		else
 			inherit_health(balancer, i);
+		if (!ret && balancer->start->prepare)
+			balancer->start->prepare(balancer->start->arg, i, balancer->pools[i].pool);
 	}
 	records_fini(&records);
 	return ret;
