@@ -415,7 +415,8 @@ store_config() {
 # --- Weir itself ---
 
 # services_config: what every balancer has alike. A backend is an address: the same hosts by IPv4
-# and by IPv6 are two pools, so that tunnels of both families carry traffic. FORWARD is the mode.
+# and by IPv6 are two pools, so that tunnels of both families carry traffic. FORWARD is the mode,
+# TRACKING which flows are remembered.
 services_config() {
 	local i
 	cat <<-END
@@ -435,9 +436,9 @@ services_config() {
 		done)
 		services:
 		- {name: shop4, vips: [$VIP4], listen: [tcp/80], pool: web4,
-		   forward: ${FORWARD:-ipip}, tracking: always}
+		   forward: ${FORWARD:-ipip}, tracking: ${TRACKING:-always}}
 		- {name: shop6, vips: ["$VIP6"], listen: [tcp/80], pool: web6,
-		   forward: ${FORWARD:-ipip}, tracking: always}
+		   forward: ${FORWARD:-ipip}, tracking: ${TRACKING:-always}}
 	END
 }
 

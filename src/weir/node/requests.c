@@ -417,12 +417,12 @@ static json_t *show_override(const struct override *override)
 	return object;
 }
 
-/* Seconds until a draining backend's flows are cut; null: it does not drain. */
+/* Seconds until a draining backend's flows are cut; null: it does not drain, or for ever. */
 static json_t *show_drain(const struct override *override, uint64_t limit_ms)
 {
 	uint64_t age;
 
-	if (!override || !override->drain_since_ms)
+	if (!override || !override->drain_since_ms || !limit_ms)
 		return json_null();
 	age = age_ms(override->drain_since_ms);
 	return json_real(age < limit_ms ? (double)(limit_ms - age) / 1e3 : 0.0);
