@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The clock, which only goes forward, for every interval and timer. Nanoseconds in 64 bits. Any
- * thread.
+ * The clock, which only goes forward, for every interval and timer. Nanoseconds in 64 bits. And
+ * the wall's, which may be set, for what must outlive a boot. Any thread.
  */
 #pragma once
 
@@ -18,6 +18,15 @@ static inline uint64_t time_now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * TIME_SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+/* CLOCK_REALTIME. */
+static inline uint64_t time_wall_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / TIME_MILLI_NS;
 }
 
 /* Seconds since then. */

@@ -104,14 +104,24 @@ static json_t *on_request(void *arg, const json_t *request)
 	const struct daemon *daemon = arg;
 	const char *op = json_string_value(json_object_get(request, "op"));
 
+	json_t *answer = NULL;
+
 	if (op && strcmp(op, "status") == 0)
 		return daemon->report(daemon->arg);
-	return json_pack("{s:s}", "error", "unknown request; known is: status");
+	if (op && daemon->request)
+		answer = daemon->request(daemon->arg, op, request);
+	if (answer)
+		return answer;
+	return json_pack("{s:s}", "error",
+			 daemon->request ? "this node knows no such request"
+					 : "unknown request; an agent knows: status");
 }
 
-int daemon_listen(struct daemon *daemon, daemon_report *report, void *arg, struct err *err)
+int daemon_listen(struct daemon *daemon, daemon_report *report, daemon_request *request, void *arg,
+		  struct err *err)
 {
 	daemon->report = report;
+	daemon->request = request;
 	daemon->arg = arg;
 	return control_listen(&daemon->loop, daemon->instance.socket, on_request, daemon,
 			      &daemon->control, err);

@@ -17,6 +17,9 @@
 /* The daemon's state as JSON; a new reference. */
 typedef json_t *daemon_report(void *arg);
 
+/* Answers a request other than for the state, a new reference; NULL: `op` is none of its. */
+typedef json_t *daemon_request(void *arg, const char *op, const json_t *request);
+
 /* Attaches anew the link at that place, and does what belongs to it. 0 or -errno. */
 typedef int daemon_reattach(void *arg, size_t at, struct err *err);
 
@@ -28,6 +31,7 @@ struct daemon {
 	uv_signal_t signals[3];
 	struct control *control; /* NULL: not listening yet */
 	daemon_report *report;
+	daemon_request *request; /* NULL: the state is all that can be asked for */
 	void *arg;
 	uv_timer_t watch;
 	const struct links *links; /* watched */
@@ -39,8 +43,9 @@ struct daemon {
 /* Takes the lock, readies the loop. `prefix` and `name` as instance_init; `file` is for words. */
 int daemon_open(struct daemon *daemon, const char *prefix, const char *name, const char *file,
 		struct err *err);
-/* Answers on the control socket from now on. */
-int daemon_listen(struct daemon *daemon, daemon_report *report, void *arg, struct err *err);
+/* Answers on the control socket from now on. `request` may be NULL. */
+int daemon_listen(struct daemon *daemon, daemon_report *report, daemon_request *request, void *arg,
+		  struct err *err);
 /* From now on says in the log when an interface goes, and attaches to a new one of its name. */
 void daemon_watch(struct daemon *daemon, const struct links *links, daemon_reattach *reattach,
 		  void *arg);

@@ -21,6 +21,10 @@ static const struct {
 	{"agent", command_agent, "on a backend: take the tunnels in for the VIPs"},
 	{"check", command_check, "say whether a services file is right, and what is wrong with it"},
 	{"status", command_status, "show services, backends and counters of a running node"},
+	{"drain", command_drain, "take a backend out gently: no new flows, old ones go on"},
+	{"maint", command_maint, "take a backend out at once: its flows are cut"},
+	{"ready", command_ready, "let a backend take new flows again; forget what was set by hand"},
+	{"weight", command_weight, "give new flows to a part of a backend's slots alone"},
 	{"table", command_table, "print a pool's table: which backend owns which slot"},
 	{"trace", command_trace, "say what would become of given packets, and why"},
 };

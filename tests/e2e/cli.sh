@@ -64,11 +64,23 @@ done <<-END
 	table --config node.yaml --pool web4 --down b1 --down b2
 	trace --config node.yaml --packet 00 --down b1 --down b2
 	status --node x --node y
+	drain b1 --socket x --socket y
 END
 must "a node or a socket" ends 2 "$WEIR" status --node x --socket y
 must_not "an empty name is no backend" "$WEIR" table --config node.yaml --pool web4 --down b1,
 must_not "nor is none" "$WEIR" table --config node.yaml --pool web4 --down ''
-for command in run agent check status table trace; do
+must "a backend is wanted" ends 2 "$WEIR" drain
+must "which is asked for" says 'which BACKEND?'
+must "one" ends 2 "$WEIR" maint b1 b2
+must "all are cleared, not made ready" ends 2 "$WEIR" ready --all
+must "one or all" ends 2 "$WEIR" ready --clear --all b1
+must "a weight is a percentage" ends 2 "$WEIR" weight b1 101
+must "and no other word" ends 2 "$WEIR" weight b1 ten
+must "or is cleared" ends 2 "$WEIR" weight b1 10 --clear
+must "it is wanted" ends 2 "$WEIR" weight b1
+must "a node that does not run is said" ends 1 "$WEIR" drain b1 --node "$TAG-nobody"
+must "by its socket" says "no daemon listens on $RUN/$TAG-nobody.sock"
+for command in run agent check status drain maint ready weight table trace; do
 	must "weir $command --help, with something more" ends 0 "$WEIR" $command --help more
 	must "which is on standard output" grep -q "^usage: weir $command" out
 	must "weir $command -h" ends 0 "$WEIR" $command -h

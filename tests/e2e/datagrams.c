@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Both ends of a talk in large datagrams, for fragments.sh.
+ * Both ends of a talk in datagrams, also such as need fragments.
  *
  *   datagrams answer ADDRESS PORT NAME       answers each with NAME and what it holds, from ADDRESS
- *   datagrams ask ADDRESS PORT BYTES ORDER   sends one, prints the NAME that answers; 1: no answer
+ *   datagrams ask ADDRESS PORT BYTES ORDER [FROM]   sends one, from the port FROM if it is given,
+ *                                            prints the NAME that answers; 1: no answer
  *
  * ORDER is `kernel`, who then makes the fragments; or of those that are made here `forward`,
  * `reverse`, or a number: so many of the first come last.
@@ -208,11 +209,21 @@ static int expect_answer(int fd, const struct talk *talk)
 	return 0;
 }
 
-static int ask(struct talk *talk, size_t bytes, const char *order)
+/* Takes the port of `from`, 0: any. */
+static int open_from(const struct talk *talk)
 {
 	int fd = socket(talk->to.any.sa_family, SOCK_DGRAM, 0);
+
+	if (fd >= 0 && talk->from.ip4.sin_port &&
+	    bind(fd, &talk->from.any, address_size(&talk->from)))
+		return -1;
+	return fd;
+}
+
+static int ask(struct talk *talk, size_t bytes, const char *order)
+{
+	int fd = open_from(talk), failed;
 	socklen_t size = sizeof(talk->from);
-	int failed;
 
 	talk->length = UDP + bytes;
 	if (fd < 0 || connect(fd, &talk->to.any, address_size(&talk->to)) ||
@@ -238,12 +249,16 @@ int main(int argc, char **argv)
 	size_t bytes;
 
 	if (argc < 5 || !read_address(argv[2], argv[3], &talk.to)) {
-		fputs("usage: datagrams answer ADDRESS PORT NAME | ask ADDRESS PORT BYTES ORDER\n",
+		fputs("usage: datagrams answer ADDRESS PORT NAME | "
+		      "ask ADDRESS PORT BYTES ORDER [FROM]\n",
 		      stderr);
 		return 2;
 	}
 	if (strcmp(argv[1], "answer") == 0)
 		return answer(&talk.to, argv[4]);
 	bytes = (size_t)atoi(argv[4]);
-	return argc == 6 && bytes <= BYTES_MAX ? ask(&talk, bytes, argv[5]) : 2;
+	talk.from.any.sa_family = talk.to.any.sa_family;
+	if (argc == 7)
+		talk.from.ip4.sin_port = htons((uint16_t)atoi(argv[6]));
+	return argc >= 6 && argc <= 7 && bytes <= BYTES_MAX ? ask(&talk, bytes, argv[5]) : 2;
 }

@@ -28,6 +28,7 @@ PASS=$ROOT/build/tests/lib/pass.bpf.o
 BPFFS=/sys/fs/bpf
 PINS=$BPFFS/weir
 RUN=/run/weir
+KEPT=/var/lib/weir
 VIP4=198.51.100.10
 VIP6=2001:db8:10::10
 CLIENT4=203.0.113.2
@@ -166,7 +167,8 @@ netns_end() {
 	for name in "${SPACES[@]}"; do
 		netns_remove "$TAG-$name"
 	done
-	rm -rf $PINS/"$TAG"-* $PINS/agent-"$TAG"-* $RUN/"$TAG"-* $RUN/agent-"$TAG"-* "$DIR"
+	rm -rf $PINS/"$TAG"-* $PINS/agent-"$TAG"-* $RUN/"$TAG"-* $RUN/agent-"$TAG"-* \
+		$KEPT/"$TAG"-* "$DIR"
 	exit $status
 }
 
@@ -194,7 +196,7 @@ netns_left() {
 	ip netns list | sed -n "s/^\($1-[^ ]*\).*/namespace \1/p"
 	ip -o link show | sed -n "s/^[0-9]*: \($1[^:@]*\).*/link \1/p"
 	find $PINS -maxdepth 1 -name "*$1-*" -printf 'pin %p\n' 2>/dev/null
-	find $RUN -maxdepth 1 -name "*$1-*" -printf 'file %p\n' 2>/dev/null
+	find $RUN $KEPT -maxdepth 1 -name "*$1-*" -printf 'file %p\n' 2>/dev/null
 	find "${TMPDIR:-/tmp}" -maxdepth 1 -name "$1-*" -printf 'directory %p\n'
 	for file in /proc/[0-9]*/environ; do
 		pid=${file#/proc/} pid=${pid%/environ}
@@ -219,7 +221,8 @@ netns_sweep() {
 		done
 		netns_remove "$name"
 	done
-	for name in $PINS/*weir-[0-9]*-* $RUN/*weir-[0-9]*-* "${TMPDIR:-/tmp}"/weir-[0-9]*-*; do
+	for name in $PINS/*weir-[0-9]*-* $RUN/*weir-[0-9]*-* $KEPT/weir-[0-9]*-* \
+		"${TMPDIR:-/tmp}"/weir-[0-9]*-*; do
 		pid=${name##*weir-}
 		[ -e "$name" ] && gone "${pid%%-*}" && rm -rf --one-file-system "$name"
 	done
@@ -412,7 +415,8 @@ store_config() {
 # --- Weir itself ---
 
 # services_config: what every balancer has alike. A backend is an address: the same hosts by IPv4
-# and by IPv6 are two pools, so that tunnels of both families carry traffic. FORWARD is the mode.
+# and by IPv6 are two pools, so that tunnels of both families carry traffic. FORWARD is the mode,
+# TRACKING which flows are remembered.
 services_config() {
 	local i
 	cat <<-END
@@ -432,9 +436,9 @@ services_config() {
 		done)
 		services:
 		- {name: shop4, vips: [$VIP4], listen: [tcp/80], pool: web4,
-		   forward: ${FORWARD:-ipip}, tracking: always}
+		   forward: ${FORWARD:-ipip}, tracking: ${TRACKING:-always}}
 		- {name: shop6, vips: ["$VIP6"], listen: [tcp/80], pool: web6,
-		   forward: ${FORWARD:-ipip}, tracking: always}
+		   forward: ${FORWARD:-ipip}, tracking: ${TRACKING:-always}}
 	END
 }
 

@@ -289,7 +289,7 @@ static const struct conf_key keys[] = {
 	 .max = 7 * DAY_MS,
 	 .fallback = "1h",
 	 .help = "the longest time that a draining backend keeps its flows; what it still has then "
-		 "is cut"},
+		 "is cut; 0s: no limit"},
 	{.path = "pools[].backends",
 	 .type = CONF_TYPE_MAP,
 	 LIST_AT(conf_pool, backends, backend_count),

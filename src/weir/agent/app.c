@@ -196,7 +196,7 @@ static int start(struct agent_app *app, struct err *err)
 		return error;
 	uv_timer_start(&app->hint, on_hint, HINT_MS, 0);
 	daemon_watch(&app->daemon, agent_dp_links(app->dp), reattach, app);
-	return daemon_listen(&app->daemon, agent_app_report, app, err);
+	return daemon_listen(&app->daemon, agent_app_report, NULL, app, err);
 }
 
 /* --- end --- */

@@ -361,11 +361,14 @@ static int build_pools(struct balancer *balancer, struct err *err)
 			break;
 		ret = assemble_pool(conf, &conf->pools[i], balancer->pools[i].records, POOL_UNKNOWN,
 				    &balancer->pools[i].pool);
-		if (ret)
+		if (ret) {
 			err_set(err, ret, "pool %s: cannot build its table: %s",
 				conf->pools[i].name, strerror(-ret));
-		else
-			inherit_health(balancer, i);
+			break;
+		}
+		if (balancer->start->prepare)
+			balancer->start->prepare(balancer->start->arg, i, balancer->pools[i].pool);
+		inherit_health(balancer, i);
 	}
 	records_fini(&records);
 	return ret;

@@ -28,6 +28,9 @@ struct balancer_start {
 	/* Records that get a new owner, for their counters start at zero; never NULL. */
 	void (*new_backend)(void *arg, uint32_t record);
 	void (*new_service)(void *arg, uint32_t record);
+	/* A pool is built, nothing told to it and no table written yet: for what is to hold from
+	 * the first packet on. May be NULL. */
+	void (*prepare)(void *arg, size_t at, struct pool *pool);
 	void *arg;
 };
 

@@ -2,25 +2,21 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "admin/control.h"
+#include "weir/cli/ask.h"
 #include "weir/command.h"
-#include "weir/instance.h"
 
-enum { ANSWER_TIMEOUT_MS = 5000 };
+enum { AGE_MAX = 32 };
 
 static const char help[] =
 	"usage: weir status [--node NAME | --socket PATH] [--json]\n"
 	"\n"
 	"Shows a running node: interfaces, services, backends with health and share of slots,\n"
 	"what became of the packets. Where no node runs, the agent.\n"
-	"\n"
-	"  -n, --node NAME    which node; needed only where several run on this machine; the\n"
-	"                     agent NAME is agent-NAME\n"
-	"      --socket PATH  its control socket, instead\n"
-	"  -j, --json         everything, as JSON\n"
+	"\n" ASK_HELP "  -j, --json         everything, as JSON\n"
 	"      --help         this text\n"
 	"\n"
 	"Exit status: 0; 1 when none answers.\n";
@@ -107,18 +103,88 @@ static void print_services(const json_t *status)
 	}
 }
 
-static void print_backend(const char *pool, const json_t *backend)
+static void print_note(int *count, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Notes on a backend, of which there may be several. */
+static void print_note(int *count, const char *format, ...)
+{
+	va_list args;
+
+	fputs((*count)++ ? "; " : "  ", stdout);
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+}
+
+/* "3 h", "12 s" */
+static void put_age(double seconds, char text[AGE_MAX])
+{
+	static const struct {
+		const char *unit;
+		double seconds;
+	} units[] = {{"d", 86400}, {"h", 3600}, {"m", 60}};
+	size_t i = 0;
+
+	while (i < sizeof(units) / sizeof(units[0]) && seconds < 2 * units[i].seconds)
+		i++;
+	if (i == sizeof(units) / sizeof(units[0]))
+		snprintf(text, AGE_MAX, "%.0f s", seconds);
+	else
+		snprintf(text, AGE_MAX, "%.0f %s", seconds / units[i].seconds, units[i].unit);
+}
+
+/* What was set by hand, beside what the file says. */
+static void print_override(int *notes, const json_t *backend)
+{
+	const json_t *override = json_object_get(backend, "override");
+	char age[AGE_MAX];
+
+	if (json_object_get(override, "state")) {
+		put_age(json_real_value(json_object_get(override, "state_since_s")), age);
+		print_note(notes, "OVERRIDDEN: %s for %s, the file says %s",
+			   text(override, "state"), age, text(backend, "file_state"));
+	}
+	if (json_object_get(override, "percent")) {
+		put_age(json_real_value(json_object_get(override, "percent_since_s")), age);
+		print_note(notes, "OVERRIDDEN: %" JSON_INTEGER_FORMAT " %% of its weight for %s",
+			   number(override, "percent"), age);
+	}
+}
+
+static void print_notes(const json_t *backend)
 {
 	const json_t *check = json_object_get(backend, "check");
-	const char *why = is_true(backend, "next_hop") ? "" : text(backend, "next_hop_why");
+	const json_t *left = json_object_get(backend, "drain_left_s");
 	const char *error = json_is_object(check) ? text(check, "last_error") : "";
+	json_int_t percent = number(backend, "percent");
+	char age[AGE_MAX];
+	int notes = 0;
 
+	print_override(&notes, backend);
+	if (json_is_real(left)) {
+		put_age(json_real_value(left), age);
+		print_note(&notes, "drains for %s at most", age);
+	}
+	if (percent > 0 && percent < 100)
+		print_note(&notes, "takes %" JSON_INTEGER_FORMAT " %% of its slots", percent);
+	if (is_true(backend, "backup"))
+		print_note(&notes, "backup");
+	if (!is_true(backend, "next_hop"))
+		print_note(&notes, "%s", text(backend, "next_hop_why"));
+	if (*error)
+		print_note(&notes, "%s", error);
+}
+
+static void print_backend(const char *pool, const json_t *backend)
+{
 	printf("%-12s %-12s %-24s %6" JSON_INTEGER_FORMAT " %-7s %-10s %6.2f%% "
-	       "%14" JSON_INTEGER_FORMAT "%s%s%s%s\n",
+	       "%7" JSON_INTEGER_FORMAT " %14" JSON_INTEGER_FORMAT,
 	       pool, text(backend, "name"), text(backend, "address"), number(backend, "weight"),
 	       text(backend, "state"), text(backend, "health"),
-	       json_real_value(json_object_get(backend, "share")), number(backend, "packets"),
-	       *why || *error ? "  " : "", why, *why && *error ? "; " : "", error);
+	       json_real_value(json_object_get(backend, "share")), number(backend, "slots"),
+	       number(backend, "packets"));
+	print_notes(backend);
+	putchar('\n');
 }
 
 static void print_pools(const json_t *status)
@@ -126,8 +192,8 @@ static void print_pools(const json_t *status)
 	const json_t *pool, *backend;
 	size_t i, j;
 
-	printf("\n%-12s %-12s %-24s %6s %-7s %-10s %7s %14s\n", "POOL", "BACKEND", "ADDRESS",
-	       "WEIGHT", "STATE", "HEALTH", "SLOTS", "PACKETS");
+	printf("\n%-12s %-12s %-24s %6s %-7s %-10s %7s %7s %14s\n", "POOL", "BACKEND", "ADDRESS",
+	       "WEIGHT", "STATE", "HEALTH", "SHARE", "SLOTS", "PACKETS");
 	json_array_foreach(json_object_get(status, "pools"), i, pool)
 	{
 		json_array_foreach(json_object_get(pool, "backends"), j, backend)
@@ -229,65 +295,33 @@ static void print_agent(const json_t *status)
 	print_counts("SYN-ACK", json_object_get(status, "syn_acks"));
 }
 
-static int show(const char *socket, int as_json)
-{
-	json_t *request = json_pack("{s:s}", "op", "status");
-	json_t *status = NULL;
-	struct err err;
-	int ret = control_call(socket, request, ANSWER_TIMEOUT_MS, &status, &err);
-
-	json_decref(request);
-	if (ret)
-		return command_fail("status", "%s", err.text);
-	if (as_json) {
-		json_dumpf(status, stdout, JSON_INDENT(2));
-		putchar('\n');
-	} else if (json_object_get(status, "agent")) {
-		print_agent(status);
-	} else {
-		print_node(status);
-	}
-	json_decref(status);
-	return EXIT_OK;
-}
-
 int command_status(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"node", required_argument, NULL, 'n'},
-		{"socket", required_argument, NULL, 's'},
-		{"json", no_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	const char *node = NULL, *socket = NULL;
-	char found[INSTANCE_PATH_MAX];
-	struct instance instance;
-	struct err err;
-	int as_json = 0, wrong = 0, option;
+	static const struct option options[] = {ASK_OPTIONS, {0}};
+	struct ask ask = {0};
+	json_t *status;
+	int wrong = EXIT_OK, option;
 
-	while (!wrong && (option = command_option(argc, argv, ":n:jh", options)) != -1) {
-		switch (option) {
-		case 'n': wrong = command_set_once(&node, "status", "node", optarg); break;
-		case 's': wrong = command_set_once(&socket, "status", "socket", optarg); break;
-		case 'j': as_json = 1; break;
-		case 'h': fputs(help, stdout); return EXIT_OK;
-		default: return EXIT_USAGE;
+	while (!wrong && (option = command_option(argc, argv, ASK_LETTERS, options)) != -1) {
+		if (option == 'h') {
+			fputs(help, stdout);
+			return EXIT_OK;
 		}
+		wrong = ask_option(&ask, "status", option, optarg);
 	}
 	if (wrong)
 		return wrong;
 	if (optind != argc)
 		return command_usage_error("status", "\"%s\" is too much", argv[optind]);
-	if (node && socket)
-		return command_usage_error("status", "--node and --socket exclude each other");
-	if (node) {
-		instance_init(&instance, "", node);
-		socket = instance.socket;
-	} else if (!socket) {
-		if (instance_find_socket(found, &err))
-			return command_fail("status", "%s", err.text);
-		socket = found;
-	}
-	return show(socket, as_json);
+	wrong = ask_daemon(&ask, "status", json_pack("{s:s}", "op", "status"), &status);
+	if (wrong)
+		return wrong;
+	if (ask.json)
+		ask_print_json(status);
+	else if (json_object_get(status, "agent"))
+		print_agent(status);
+	else
+		print_node(status);
+	json_decref(status);
+	return EXIT_OK;
 }

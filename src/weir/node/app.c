@@ -21,6 +21,7 @@
 #include "base/time.h"
 #include "bpf/gro.h"
 #include "weir/node/app_state.h"
+#include "weir/node/requests.h"
 
 enum {
 	SETTLE_MS = 50,      /* from the first change of health to the slots' */
@@ -75,7 +76,7 @@ static void on_deadline(uv_timer_t *timer)
 	arm_deadline(app);
 }
 
-static void settle(struct app *app)
+void app_settle(struct app *app)
 {
 	uv_timer_stop(&app->settle);
 	balancer_settle(app->balancer, now_ms());
@@ -84,7 +85,7 @@ static void settle(struct app *app)
 
 static void on_settle(uv_timer_t *timer)
 {
-	settle(timer->data);
+	app_settle(timer->data);
 }
 
 /* Failures come in company: a pool's slots are written once for all of them. */
@@ -194,18 +195,18 @@ static void on_nexthop(void *arg, const struct nexthop *nexthop)
 /* What is shown is what is. */
 static json_t *on_status(void *arg)
 {
-	settle(arg);
+	app_settle(arg);
 	return app_report(arg);
 }
 
 static void on_new_backend(void *arg, uint32_t record)
 {
-	dp_reset_backend(arg, record);
+	dp_reset_backend(((struct app *)arg)->dp, record);
 }
 
 static void on_new_service(void *arg, uint32_t record)
 {
-	dp_reset_service(arg, record);
+	dp_reset_service(((struct app *)arg)->dp, record);
 }
 
 /* --- start --- */
@@ -248,10 +249,13 @@ static int fill_tables(struct app *app, struct err *err)
 		.now_ms = now_ms(),
 		.new_backend = on_new_backend,
 		.new_service = on_new_service,
-		.arg = app->dp,
+		.prepare = requests_prepare,
+		.arg = app,
 	};
-	int ret = balancer_new(app->conf, dp_tables(app->dp), &start, &app->balancer, err);
+	int ret;
 
+	requests_load(app);
+	ret = balancer_new(app->conf, dp_tables(app->dp), &start, &app->balancer, err);
 	if (!ret && dp_adopted(app->dp))
 		log_info("adopted the running data plane", "pins=%s", app->daemon.instance.pins);
 	return ret;
@@ -380,8 +384,8 @@ static int start(struct app *app, struct err *err)
 	ret = start_backends(app, err);
 	if (ret)
 		return ret;
-	settle(app);
-	ret = daemon_listen(&app->daemon, on_status, app, err);
+	app_settle(app);
+	ret = daemon_listen(&app->daemon, on_status, requests_answer, app, err);
 	if (ret)
 		return ret;
 	if (!dp_adopted(app->dp))
@@ -442,6 +446,7 @@ int app_run(const struct conf *conf, const char *file, struct err *err)
 	daemon_close(&app.daemon);
 	balancer_free(app.balancer);
 	free(app.backends);
+	overrides_fini(&app.overrides);
 	if (!ret)
 		log_info("stopped", "node=%s", conf->node.name);
 	return ret;

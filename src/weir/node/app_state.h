@@ -12,6 +12,7 @@
 #include "weir/balancer/balancer.h"
 #include "weir/daemon.h"
 #include "weir/node/splitter.h"
+#include "weir/operate/store.h"
 
 /* One a backend of a pool: what its health and next hop callbacks get. */
 struct app_backend {
@@ -35,7 +36,12 @@ struct app {
 	struct nexthops *nexthops;
 	struct app_backend *backends; /* of all pools, in the configuration's order */
 	size_t backend_count;
+	struct overrides overrides; /* what operators have set, and the file that keeps it */
+	char store[STORE_PATH_MAX];
+	bool unsaved; /* the file is behind */
 };
 
 /* Every check has had a result. */
 int app_is_ready(const struct app *app);
+/* Slots are as the backends' states want them, when it returns. */
+void app_settle(struct app *app);

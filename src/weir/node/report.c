@@ -5,6 +5,7 @@
 #include "dp/verdict.h"
 #include "weir/node/app.h"
 #include "weir/node/app_state.h"
+#include "weir/node/requests.h"
 #include "weir/show.h"
 
 static const char *const verdict_names[] = {
@@ -60,17 +61,20 @@ static json_t *report_backend(const struct app_backend *backend)
 	struct abi_count count = dp_backend_count(app->dp, record);
 	const struct nexthop *nexthop = nexthop_now(backend->nexthop);
 	char text[ADDR_TEXT_MAX];
+	json_t *object;
 
-	return json_pack(
-		"{s:s, s:s, s:i, s:s, s:s, s:b, s:i, s:f, s:I, s:I, s:o, s:b, s:b, s:s}", "name",
-		conf->name, "address", addr_format(&conf->address, text), "weight",
-		(int)conf->weight, "state", show_admin(pool_member_admin(pool, backend->member)),
-		"health", show_health(pool_member_health(pool, backend->member)), "usable",
-		pool_member_usable(pool, backend->member), "slots", (int)slots, "share",
-		100.0 * slots / pool_table_size(pool), "packets", (json_int_t)count.packets,
-		"bytes", (json_int_t)count.bytes, "check", report_check(backend), "next_hop",
-		nexthop->resolved, "on_link", nexthop->resolved && nexthop->on_link, "next_hop_why",
-		nexthop->resolved ? "" : nexthop->why);
+	object = json_pack("{s:s, s:s, s:i, s:b, s:s, s:b, s:f, s:I, s:I, s:o, s:b, s:b, s:s}",
+			   "name", conf->name, "address", addr_format(&conf->address, text),
+			   "weight", (int)conf->weight, "backup", conf->backup, "health",
+			   show_health(pool_member_health(pool, backend->member)), "usable",
+			   pool_member_usable(pool, backend->member), "share",
+			   100.0 * slots / pool_table_size(pool), "packets",
+			   (json_int_t)count.packets, "bytes", (json_int_t)count.bytes, "check",
+			   report_check(backend), "next_hop", nexthop->resolved, "on_link",
+			   nexthop->resolved && nexthop->on_link, "next_hop_why",
+			   nexthop->resolved ? "" : nexthop->why);
+	requests_show(backend->app, backend->pool, backend->member, object);
+	return object;
 }
 
 static json_t *report_pools(const struct app *app)

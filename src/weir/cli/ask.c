@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "weir/cli/ask.h"
+
+#include <stdio.h>
+
+#include "admin/control.h"
+#include "weir/command.h"
+#include "weir/instance.h"
+
+enum { ANSWER_TIMEOUT_MS = 5000 };
+
+int ask_option(struct ask *ask, const char *name, int option, const char *value)
+{
+	switch (option) {
+	case 'n': return command_set_once(&ask->node, name, "node", value);
+	case 's': return command_set_once(&ask->socket, name, "socket", value);
+	case 'j': ask->json = true; return EXIT_OK;
+	default: return EXIT_USAGE;
+	}
+}
+
+static int find_socket(const struct ask *ask, const char *name, char path[INSTANCE_PATH_MAX])
+{
+	struct instance instance;
+	struct err err;
+
+	if (ask->node) {
+		instance_init(&instance, "", ask->node);
+		snprintf(path, INSTANCE_PATH_MAX, "%s", instance.socket);
+		return EXIT_OK;
+	}
+	return instance_find_socket(path, &err) ? command_fail(name, "%s", err.text) : EXIT_OK;
+}
+
+int ask_daemon(const struct ask *ask, const char *name, json_t *request, json_t **ret)
+{
+	char found[INSTANCE_PATH_MAX];
+	const char *socket = ask->socket;
+	struct err err;
+	int status = EXIT_OK;
+
+	if (ask->node && ask->socket)
+		status = command_usage_error(name, "--node and --socket exclude each other");
+	else if (!socket)
+		status = find_socket(ask, name, found);
+	if (!socket)
+		socket = found;
+	if (status == EXIT_OK && control_call(socket, request, ANSWER_TIMEOUT_MS, ret, &err))
+		status = command_fail(name, "%s", err.text);
+	json_decref(request);
+	return status;
+}
+
+void ask_print_json(const json_t *answer)
+{
+	json_dumpf(answer, stdout, JSON_INDENT(2));
+	putchar('\n');
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Asking a running daemon: which one (--node, --socket), and what it says. `name` is the
+ * command's. */
+#pragma once
+
+#include <stdbool.h>
+
+#include <jansson.h>
+
+struct ask {
+	const char *node, *socket; /* NULL: the only one that runs here */
+	bool json;
+};
+
+/* Options that every such command has, to be put among its own; letters of short options. */
+#define ASK_OPTIONS                                                                       \
+	{"node", required_argument, NULL, 'n'}, {"socket", required_argument, NULL, 's'}, \
+		{"json", no_argument, NULL, 'j'},                                         \
+	{                                                                                 \
+		"help", no_argument, NULL, 'h'                                            \
+	}
+#define ASK_LETTERS ":n:jh"
+#define ASK_HELP                                                                                \
+	"  -n, --node NAME    which node; needed only where several run on this machine; the\n" \
+	"                     agent NAME is agent-NAME\n"                                       \
+	"      --socket PATH  its control socket, instead\n"
+
+/* Takes such an option: EXIT_OK, or EXIT_USAGE and a word about it. */
+int ask_option(struct ask *ask, const char *name, int option, const char *value);
+/* Sends the request, whose reference it takes. EXIT_OK and a new reference, or a failure that is
+ * said. */
+int ask_daemon(const struct ask *ask, const char *name, json_t *request, json_t **ret);
+/* On standard output. */
+void ask_print_json(const json_t *answer);

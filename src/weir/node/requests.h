@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What operators ask of a running node: its backends' states and shares beside what the file says,
+ * kept over any end of the daemon (weir/operate/store.h). A request is checked whole before
+ * anything changes, and answered when packets meet what it asked for. The loop's thread.
+ */
+#pragma once
+
+#include <jansson.h>
+
+#include "weir/node/app_state.h"
+
+/*
+ * Reads what is kept, says in the log what of it does not hold, and goes on without. Before the
+ * tables are written.
+ */
+void requests_load(struct app *app);
+/* Brings what is kept into a pool that was just built. (balancer_start) */
+void requests_prepare(void *app, size_t at, struct pool *pool);
+/* The answer, a new reference; NULL: `op` is none of these requests. */
+json_t *requests_answer(void *app, const char *op, const json_t *request);
+
+/* Adds to an object a backend's state and share, what the file says, what is overridden and since
+ * when. For status, too. */
+void requests_show(struct app *app, size_t pool, size_t member, json_t *object);
