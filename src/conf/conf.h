@@ -36,6 +36,7 @@ enum {
 		120000,        /* prefixes of all access lists; twice so many while they change */
 	CONF_PORTS_MAX = 2048, /* of an agent */
 	CONF_AGENT_FORWARD_MAX = 5, /* modes, each once */
+	CONF_NETNS_MAX = 8,         /* of an agent */
 };
 
 /* Where in the file a thing stands, for checks made after parsing. */
@@ -196,6 +197,10 @@ struct conf_agent {
 	enum conf_xdp xdp; /* auto by default: an agent lives on any host */
 	struct prefix *balancers;
 	size_t balancer_count; /* 1 or more */
+	struct prefix *peers;  /* other agents; without any there are no second chances */
+	size_t peer_count;
+	const char **netns; /* namespaces with sockets of VIPs: names, or paths from / on */
+	size_t netns_count;
 	struct prefix *vips;
 	size_t vip_count;           /* 1 or more */
 	uint32_t path_mtu;          /* 0: the interface's */

@@ -213,11 +213,36 @@ static void note_agents(const struct conf *conf, struct err_list *ret)
 	err_list_add(ret, asks->place.line, asks->place.column, "agents need forward: [%s]", modes);
 }
 
+/* Without peers agents step over what a packet says of another owner. */
+static void note_second_chance(const struct conf *conf, struct err_list *ret)
+{
+	const struct conf_service *first = NULL, *without = NULL;
+
+	for (size_t i = 0; i < conf->service_count; i++) {
+		const struct conf_service *service = &conf->services[i];
+
+		if (service->second_chance && !first)
+			first = service;
+		if (!service->second_chance && service->forward != CONF_FORWARD_GUE &&
+		    listens_on(service, IPPROTO_TCP) && !without)
+			without = service;
+	}
+	if (!first)
+		return;
+	err_list_add(ret, first->place.line, first->place.column,
+		     "agents need peers: [...] with every backend that serves by second_chance");
+	if (without)
+		err_list_add(ret, without->place.line, without->place.column,
+			     "service \"%s\" has no second chance: %s can name no second backend",
+			     without->name, conf_forward_name(without->forward));
+}
+
 /* An error quotes what the backend sent, which has neither the client's flow label nor the
  * connection id that the client chose the server by. */
 void conf_notes(const struct conf *conf, struct err_list *ret)
 {
 	note_agents(conf, ret);
+	note_second_chance(conf, ret);
 	for (size_t i = 0; i < conf->service_count; i++) {
 		const struct conf_service *service = &conf->services[i];
 

@@ -14,7 +14,9 @@
 enum {
 	AGENT_VIPS = 4096, /* prefixes, as the balancers */
 	AGENT_BALANCERS = 4096,
-	AGENT_PORTS = 8192,       /* of the file and learned, together */
+	AGENT_PEERS = 4096,
+	AGENT_OTHERS = 256, /* other owners in use, as far as they are remembered for the daemon */
+	AGENT_PORTS = 8192, /* of the file and learned, together */
 	AGENT_PORTS_GIVEN = 2048, /* of the file; each takes two places */
 };
 
@@ -35,6 +37,12 @@ enum {
 	X(BAD_OPTION, DROP, "for a VIP, but what the option beside it says is not so")             \
 	X(BAD_PORT, DROP, "for a port that the agent's file contradicts or does not name")         \
 	X(PORTS_FULL, DROP, "for a port that is new, and there is no place to learn it")           \
+	X(HANDED_ON, TX, "names another owner, and goes there: no socket here knows it")           \
+	X(HANDED_WEAK, TX, "names another owner, and goes there: a socket here refuses it")        \
+	X(TAKEN, PASS, "handed on by a peer, taken out of its tunnel and given to the host")       \
+	X(UNCLAIMED, DROP,                                                                         \
+	  "handed on by a peer whose socket refused it, and none here accepts it")                 \
+	X(BAD_PEER, DROP, "handed on to a VIP by one who is none of the peers")                    \
 	X(NO_ROOM, ABORTED, "the driver refused to take the tunnel's header off")
 
 enum agent_verdict {
@@ -44,16 +52,19 @@ enum agent_verdict {
 		AGENT_VERDICT_COUNT,
 };
 
-/* The modes that are taken in: the bits of a switch. GUE's variant 0 comes with the other. */
+/* The modes that are taken in: the bits of a switch. GUE's bit is for both of its variants. */
 enum agent_takes {
 	AGENT_TAKES_IPIP = 1 << TUNNEL_IPIP,
 	AGENT_TAKES_GRE = 1 << TUNNEL_GRE,
 	AGENT_TAKES_GUE = 1 << TUNNEL_GUE,
 	AGENT_TAKES_GENEVE = 1 << TUNNEL_GENEVE,
 	AGENT_TAKES_IPOPT = 1 << TUNNEL_IPOPT,
+	/* And what GUE's variant 0 says of another owner is heard: there are peers. */
+	AGENT_TAKES_SECOND = 1 << TUNNEL_GUE0,
 	/* Those that may change ports. */
 	AGENT_TAKES_PORTS = AGENT_TAKES_GENEVE | AGENT_TAKES_IPOPT,
-	AGENT_TAKES_ALL = AGENT_TAKES_PORTS | AGENT_TAKES_IPIP | AGENT_TAKES_GRE | AGENT_TAKES_GUE,
+	AGENT_TAKES_ALL = AGENT_TAKES_PORTS | AGENT_TAKES_IPIP | AGENT_TAKES_GRE | AGENT_TAKES_GUE |
+			  AGENT_TAKES_SECOND,
 };
 
 /* What became of a VIP's SYN-ACK on its way out; X(NAME, help). Other packets are not counted. */

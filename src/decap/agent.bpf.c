@@ -10,12 +10,19 @@
 #include <bpf/bpf_helpers.h>
 
 #include "decap/abi_agent.h"
+#include "second/packet.h"
+#include "second/sockets.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+enum { AF_INET = 2, AF_INET6 = 10, LOOPBACK_IFINDEX = 1 };
 
 /* Set before load; another configuration is another program. */
 const volatile struct agent_limits mss_limits = {};
 const volatile enum agent_takes takes = AGENT_TAKES_ALL;
+/* Network namespaces whose sockets are the host's too, as ids of the interface's namespace. */
+const volatile __u32 space_count = 0;
+const volatile __s32 spaces[SECOND_SPACES] = {};
 
 /* Whether there is any port to change: what leaves is not looked at before. Never goes back. */
 __u32 ports_known SEC(".data.ports");
@@ -32,6 +39,7 @@ __u32 ports_known SEC(".data.ports");
 
 PREFIXES(agent_vips, AGENT_VIPS);
 PREFIXES(balancers, AGENT_BALANCERS);
+PREFIXES(peers, AGENT_PEERS);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -39,6 +47,14 @@ struct {
 	__type(key, struct agent_port);
 	__type(value, struct agent_other_port);
 } other_ports SEC(".maps");
+
+/* Who was handed something; emptied by the daemon, which keeps the way there known. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, AGENT_OTHERS);
+	__type(key, struct pkt_addr);
+	__type(value, __u8);
+} others SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -71,6 +87,8 @@ static __always_inline int version_of(void *map, const struct pkt_addr *addr)
 
 #define env_vip(addr)      version_of(&agent_vips, addr)
 #define env_balancer(addr) version_of(&balancers, addr)
+#define env_peer(addr)     version_of(&peers, addr)
+#define env_spaces()       (1 + space_count)
 #define env_takes(mode)    ((takes & (1 << (mode))) != 0)
 #define env_port(key)      ((struct agent_other_port *)bpf_map_lookup_elem(&other_ports, key))
 
@@ -82,6 +100,41 @@ static __always_inline int env_learn_port(const struct agent_port *key, __be16 p
 		return -1;
 	ports_known = 1;
 	return 0;
+}
+
+static __always_inline void env_socket(struct xdp_md *ctx, const struct pkt *pkt,
+				       const struct second *second, __u32 space,
+				       struct accept_socket *ret)
+{
+	struct sockets_place place = {BPF_F_CURRENT_NETNS, second->ip};
+
+	if (space)
+		place.netns = (__u64)spaces[(space - 1) & (SECOND_SPACES - 1)];
+	sockets_find(ctx, pkt, &second->segment, &place, ret);
+}
+
+/*
+ * The kernel answers only for interfaces that forward, which a backend's do not. The loopback, which
+ * the agent lets do so, is where what the host sends itself comes from. No answer: no neighbour yet.
+ */
+static __always_inline int env_route(struct xdp_md *ctx, const struct second *second, __u8 version,
+				     struct second_way *ret)
+{
+	struct bpf_fib_lookup fib = {.l4_protocol = IPPROTO_UDP, .ifindex = LOOPBACK_IFINDEX};
+	__u8 used = 1;
+
+	bpf_map_update_elem(&others, &second->other, &used, BPF_NOEXIST);
+	fib.family = version == 4 ? AF_INET : AF_INET6;
+	if (version == 4)
+		fib.ipv4_dst = second->other.word[3];
+	else
+		pkt_copy(fib.ipv6_dst, second->other.word, sizeof(fib.ipv6_dst));
+	if (bpf_fib_lookup(ctx, &fib, sizeof(fib), 0) != BPF_FIB_LKUP_RET_SUCCESS)
+		return 0;
+	pkt_copy(ret->to, fib.dmac, ETH_ALEN);
+	pkt_copy(ret->from, fib.smac, ETH_ALEN);
+	ret->ifindex = fib.ifindex;
+	return 1;
 }
 
 /* A core's own record, and neither program interrupts itself on a core: plain additions do. */
@@ -118,8 +171,11 @@ SEC("xdp")
 int weir_decap(struct xdp_md *ctx)
 {
 	struct pkt pkt = {};
-	int verdict = decap(ctx, &pkt);
+	struct second second = {};
+	int verdict = decap(ctx, &pkt, &second);
 
+	if (second.ifindex && second.ifindex != ctx->ingress_ifindex)
+		return (int)bpf_redirect(second.ifindex, 0);
 	return (__u32)verdict < AGENT_VERDICT_COUNT ? agent_actions[verdict] : XDP_ABORTED;
 }
 

@@ -10,6 +10,9 @@
  *   int env_balancer(const struct pkt_addr *)  among VIPs, among balancers; 0: there is none
  *   int env_takes(enum tunnel_mode)            as tunnel/open.h says
  *   env_port, env_learn_port                   as decap/ports.h says
+ *   int env_peer(const struct pkt_addr *)      as env_balancer, among peers
+ *   env_spaces, env_socket, env_route          as second/second.h says; TUNNEL_GUE0 of env_takes
+ *                                              is whether there are second chances at all
  *   void env_count(const struct pkt *, __u32 verdict)
  * The version is asked for because an IPv6 packet can bear the address ::ffff:a.b.c.d, which is
  * how tables hold a.b.c.d; and ::/0, as a prefix, is no word about IPv4.
@@ -25,6 +28,7 @@
 #include "decap/restore.h"
 #include "decap/silence.h"
 #include "pkt/parse.h"
+#include "second/second.h"
 #include "tunnel/open.h"
 #include "tunnel/strip.h"
 
@@ -55,8 +59,8 @@ PKT_STAGE int decap_outer(struct pkt_ctx *ctx, struct pkt *pkt, struct tunnel_to
 	}
 }
 
-/* For us, from a balancer, and whole? */
-PKT_STAGE int decap_inner(struct pkt_ctx *ctx, struct pkt *pkt)
+/* For us, from a balancer (or handed on, from a peer), and whole? */
+PKT_STAGE int decap_inner(struct pkt_ctx *ctx, struct pkt *pkt, int handed_on)
 {
 	struct tunnel_inner inner = {};
 
@@ -64,7 +68,9 @@ PKT_STAGE int decap_inner(struct pkt_ctx *ctx, struct pkt *pkt)
 		return AGENT_MALFORMED;
 	if (env_vip(&inner.dst) != (int)inner.version)
 		return AGENT_NOT_VIP;
-	if (env_balancer(&pkt->src) != pkt->version)
+	if (handed_on && env_peer(&pkt->src) != pkt->version)
+		return AGENT_BAD_PEER;
+	if (!handed_on && env_balancer(&pkt->src) != pkt->version)
 		return AGENT_BAD_SOURCE;
 	return tunnel_inner_is_whole(&inner) ? PKT_ON : AGENT_TRUNCATED;
 }
@@ -78,18 +84,40 @@ PKT_INLINE int decap_strip(struct pkt_ctx *ctx, struct pkt *pkt)
 	}
 }
 
-/* The whole way. Counts; the verdict's action is the includer's to carry out. */
-PKT_INLINE int decap(struct pkt_ctx *ctx, struct pkt *pkt)
+/* PKT_ON: it is for this host. */
+PKT_INLINE int decap_second(struct pkt_ctx *ctx, struct pkt *pkt, struct second *chance)
+{
+	switch (second_chance(ctx, pkt, chance)) {
+	case SECOND_ON: return AGENT_HANDED_ON;
+	case SECOND_WEAK: return AGENT_HANDED_WEAK;
+	case SECOND_UNCLAIMED: return AGENT_UNCLAIMED;
+	default: return PKT_ON;
+	}
+}
+
+/*
+ * The whole way. Counts; the verdict's action is the includer's to carry out, and what is handed on
+ * leaves by chance->ifindex. `chance` must be zero.
+ */
+PKT_INLINE int decap(struct pkt_ctx *ctx, struct pkt *pkt, struct second *chance)
 {
 	struct tunnel_told told = {};
 	int verdict = decap_outer(ctx, pkt, &told);
 
+	if (env_takes(TUNNEL_GUE0) && verdict == PKT_ON && told.gue0) {
+		chance->at = told.gue0;
+		second_find(ctx, pkt, chance);
+	}
 	if (verdict == PKT_ON)
-		verdict = decap_inner(ctx, pkt);
+		verdict = decap_inner(ctx, pkt, chance->hops);
 	if (env_takes(TUNNEL_GENEVE) && verdict == PKT_ON && told.version)
 		verdict = ports_deliver(ctx, pkt, &told);
+	if (env_takes(TUNNEL_GUE0) && verdict == PKT_ON && (chance->named || chance->hops))
+		verdict = decap_second(ctx, pkt, chance);
 	if (verdict == PKT_ON)
 		verdict = decap_strip(ctx, pkt);
+	if (verdict == AGENT_DECAPSULATED && chance->hops)
+		verdict = AGENT_TAKEN;
 	env_count(pkt, (__u32)verdict);
 	return verdict;
 }

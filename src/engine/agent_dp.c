@@ -20,7 +20,11 @@
 #include "bpf/pins.h"
 #include "engine/agent_ports.h"
 #include "engine/dp.h"
+#include "second/packet.h"
 #include "tunnel/mode.h"
+
+_Static_assert(AGENT_DP_SPACES_MAX == (int)SECOND_SPACES, "what the program has room for");
+_Static_assert(sizeof(struct addr) == sizeof(struct pkt_addr), "keys of others");
 
 enum {
 	RUN_LENGTH_MIN = 14,
@@ -48,9 +52,8 @@ uint32_t agent_dp_overhead(enum agent_takes takes, const struct prefix *balancer
 		outer4 = outer4 && addr_is4(&balancers[i].addr);
 	for (uint8_t mode = 0; mode < TUNNEL_MODES; mode++) {
 		uint32_t overhead = tunnel_mode_overhead(mode, outer4, inner4);
-		uint8_t listed = mode == TUNNEL_GUE0 ? TUNNEL_GUE : mode;
 
-		if (takes & 1U << listed && overhead > most)
+		if (takes & 1U << mode && overhead > most)
 			most = overhead;
 	}
 	return most;
@@ -123,6 +126,9 @@ int agent_dp_open(const struct agent_dp_options *options, struct agent_dp **ret,
 	if (!error) {
 		agent->skel->rodata->mss_limits = options->limits;
 		agent->skel->rodata->takes = options->takes;
+		agent->skel->rodata->space_count = (__u32)options->space_count;
+		for (size_t i = 0; i < options->space_count; i++)
+			agent->skel->rodata->spaces[i] = options->spaces[i];
 		agent->skel->data_ports->ports_known = options->port_count > 0;
 		error = pins_load(agent->skel->skeleton, err);
 	}
@@ -132,6 +138,9 @@ int agent_dp_open(const struct agent_dp_options *options, struct agent_dp **ret,
 	if (!error)
 		error = fill_prefixes(agent->skel->maps.balancers, options->balancers,
 				      options->balancer_count, err);
+	if (!error)
+		error = fill_prefixes(agent->skel->maps.peers, options->peers, options->peer_count,
+				      err);
 	if (!error)
 		error = agent_ports_fill(agent->skel->maps.other_ports, options, err);
 	if (!error) {
@@ -282,6 +291,19 @@ int agent_dp_keep_ports(struct agent_dp *agent, const struct prefix *vips, size_
 		return 0;
 	inherit_ports(agent, vips, vip_count);
 	return agent_ports_pin(agent->skel->maps.other_ports, agent->links.dir, err);
+}
+
+size_t agent_dp_others(struct agent_dp *agent, struct addr *list, size_t room)
+{
+	struct bpf_map *map = agent->skel->maps.others;
+	size_t count = 0;
+
+	while (count < room &&
+	       bpf_map__get_next_key(map, NULL, &list[count], sizeof(list[count])) == 0) {
+		bpf_map__delete_elem(map, &list[count], sizeof(list[count]), 0);
+		count++;
+	}
+	return count;
 }
 
 struct links *agent_dp_links(struct agent_dp *agent)

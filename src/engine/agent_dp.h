@@ -18,6 +18,8 @@
 #include "bpf/links.h"
 #include "decap/abi_agent.h"
 
+enum { AGENT_DP_SPACES_MAX = 8 };
+
 struct agent_dp;
 
 struct agent_dp_options {
@@ -26,6 +28,10 @@ struct agent_dp_options {
 	size_t vip_count;
 	const struct prefix *balancers;
 	size_t balancer_count;
+	const struct prefix *peers; /* without any AGENT_TAKES_SECOND must not be among `takes` */
+	size_t peer_count;
+	const int32_t *spaces; /* ids of network namespaces with sockets of the VIPs' servers */
+	size_t space_count;    /* AGENT_DP_SPACES_MAX at most */
 	struct agent_limits limits;
 	enum agent_takes takes;
 	const struct agent_dp_port *ports;
@@ -65,6 +71,12 @@ struct links *agent_dp_links(struct agent_dp *agent);
 /* Takes the tc program off, this process's or an earlier one's, and the clsact qdisc too if
  * asked. Nothing to do is no error. */
 void agent_dp_detach_clamp(const char *interface, bool remove_clsact);
+
+/*
+ * The other owners that packets were handed on to since the last call, into `list` of `room`;
+ * returns how many. What there is no room for is told by the next call.
+ */
+size_t agent_dp_others(struct agent_dp *agent, struct addr *list, size_t room);
 
 /* Sums over the cores. */
 struct abi_count agent_dp_verdict_count(const struct agent_dp *agent, enum agent_verdict verdict);

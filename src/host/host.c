@@ -328,3 +328,26 @@ int host_sysctls_needed(const char *interface, struct host_sysctl ret[HOST_SYSCT
 	*ret_count = count;
 	return 0;
 }
+
+int host_sysctls_onwards(struct host_sysctl ret[HOST_SYSCTLS_ONWARDS], size_t *ret_count,
+			 struct err *err)
+{
+	static const char *const names[HOST_SYSCTLS_ONWARDS] = {"net/ipv4/conf/lo/forwarding",
+								"net/ipv6/conf/lo/forwarding"};
+	size_t count = 0;
+
+	for (size_t i = 0; i < HOST_SYSCTLS_ONWARDS; i++) {
+		int now, error = host_sysctl_read(names[i], &now, err);
+
+		if (error == -ENOENT) /* a kernel without IPv6 */
+			continue;
+		if (error)
+			return error;
+		if (now)
+			continue;
+		snprintf(ret[count].name, sizeof(ret[count].name), "%s", names[i]);
+		ret[count++].value = 1;
+	}
+	*ret_count = count;
+	return 0;
+}

@@ -55,6 +55,15 @@ int host_interface_is_up(const char *interface, bool *ret, struct err *err);
 /* Are there tc filters on the interface's clsact qdisc, whoever put them there? */
 int host_has_filters(const char *interface, bool *ret, struct err *err);
 
+/* Makes the kernel find the neighbour on its way there, as far as a datagram without content does.
+ * A failure is no matter: the next one may do. */
+void host_nudge(const struct addr *addr);
+
+/* --- network namespaces --- */
+
+/* The id that the caller's network namespace has for that of /run/netns/NAME; made if need be. */
+int host_netns_id(const char *name, int32_t *ret, struct err *err);
+
 /* --- sysctls: names are paths below /proc/sys, as net/ipv4/conf/eth0.1/rp_filter --- */
 
 struct host_sysctl {
@@ -72,3 +81,10 @@ int host_sysctl_write(const char *name, int value, struct err *err);
 enum { HOST_SYSCTLS_MAX = 3 };
 int host_sysctls_needed(const char *interface, struct host_sysctl ret[HOST_SYSCTLS_MAX],
 			size_t *ret_count, struct err *err);
+/*
+ * The same for a host that hands packets on: the loopback counts as forwarding, which is what the
+ * kernel's routes are asked by. Nothing comes in there that would be forwarded.
+ */
+enum { HOST_SYSCTLS_ONWARDS = 2 };
+int host_sysctls_onwards(struct host_sysctl ret[HOST_SYSCTLS_ONWARDS], size_t *ret_count,
+			 struct err *err);

@@ -54,7 +54,10 @@ struct pkt {
 	__u32 backend;      /* chosen so far; 0: none */
 	__u32 slot;         /* in all slots */
 	__u32 table_first;  /* the pool's first slot */
-	__u32 label_slot;   /* in all slots, by the flow label */
+	union {
+		__u32 label_slot; /* in all slots, by the flow label */
+		__u32 other;      /* once it is sent: who else may have its flow; 0: nobody */
+	};
 	struct pkt_vlan vlan; /* tags that were taken off, and are to be put back */
 	__u64 hash;           /* of the flow, by the fleet's seed */
 };

@@ -12,6 +12,7 @@
 #include "send/reply.h"
 #include "send/wrap_mss.h"
 #include "send/wrap_option.h"
+#include "send/wrap_other.h"
 #include "send/wrap_shim.h"
 #include "tunnel/encap.h"
 
@@ -111,6 +112,15 @@ PKT_STAGE int wrap_l2dsr(struct pkt_ctx *ctx, struct pkt *pkt)
 	return PKT_ON;
 }
 
+/* Its size has been compared with the larger of the two, whichever this is. */
+PKT_INLINE int wrap_second(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	if (!env_has(ABI_HAS_SECOND) || !wrap_in_doubt(pkt))
+		return wrap_gue(ctx, pkt);
+	wrap_find_other(ctx, pkt);
+	return wrap_gue0(ctx, pkt);
+}
+
 /* Every mode but IP in IP, which is asked for before. */
 PKT_INLINE int wrap_by_mode(struct pkt_ctx *ctx, struct pkt *pkt)
 {
@@ -118,7 +128,7 @@ PKT_INLINE int wrap_by_mode(struct pkt_ctx *ctx, struct pkt *pkt)
 	case TUNNEL_GRE: return wrap_gre(ctx, pkt);
 	case TUNNEL_GUE: return wrap_gue(ctx, pkt);
 	case TUNNEL_GENEVE: return wrap_geneve(ctx, pkt);
-	case TUNNEL_GUE0: return wrap_gue0(ctx, pkt);
+	case TUNNEL_GUE0: return wrap_second(ctx, pkt);
 	case TUNNEL_IPOPT: return wrap_option(ctx, pkt);
 	default: return wrap_l2dsr(ctx, pkt);
 	}

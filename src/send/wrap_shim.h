@@ -11,27 +11,6 @@
 #include "pkt/parse.h"
 #include "tunnel/encap.h"
 
-/* Who else may have the packet's flow: the slot's other owner, if flows may go on there and a
- * packet to it has the same outer family. NULL: nobody. */
-PKT_INLINE struct abi_backend *wrap_other(const struct pkt *pkt, int outer4)
-{
-	__u64 *slot = env_slot(pkt->slot), word;
-	struct abi_backend *backend;
-	__u32 other;
-
-	/* The other pieces would not go there with this one. */
-	if (!slot || pkt->fragment)
-		return 0;
-	word = *(volatile __u64 *)slot;
-	other = abi_slot_current(word);
-	if (other == pkt->backend)
-		other = word & ABI_SLOT_TRANSITION ? abi_slot_previous(word) : abi_slot_other(word);
-	backend = env_backend(other);
-	if (!other || other == pkt->backend || !backend || !(backend->flags & ABI_BACKEND_KEEP))
-		return 0;
-	return pkt_addr_is4(&backend->addr) == outer4 ? backend : 0;
-}
-
 /* An address of a family into what was taken for it. */
 PKT_INLINE int wrap_addr(struct pkt_cursor *cursor, const struct pkt_addr *addr, int is4)
 {
@@ -65,12 +44,14 @@ PKT_INLINE int wrap_shim_geneve(struct pkt_cursor *cursor, const struct pkt *pkt
 
 PKT_INLINE int wrap_shim_gue0(struct pkt_cursor *cursor, const struct pkt *pkt, int outer4)
 {
-	const struct abi_backend *other = wrap_other(pkt, outer4);
+	const struct abi_backend *other = env_backend(pkt->other);
 	tunnel_gue0 *gue = pkt_take(cursor, tunnel_gue0);
 	struct pkt_addr nobody = {};
 
 	if (!gue)
 		return VERDICT_NO_HEADROOM;
+	if (!pkt->other)
+		other = 0;
 	tunnel_write_gue0(gue, pkt, outer4, other != 0);
 	return wrap_addr(cursor, other ? &other->addr : &nobody, outer4);
 }

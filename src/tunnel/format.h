@@ -48,6 +48,7 @@ enum {
 	TUNNEL_GUE0_KIND = 1,   /* what the private data are: the slot's other owner */
 	TUNNEL_GUE0_WORDS4 = 2, /* hlen: the private data's words, by the outer family */
 	TUNNEL_GUE0_WORDS6 = 5,
+	TUNNEL_GUE0_WEAK = 1, /* private_flags: the owner before refused it */
 };
 
 /* And after it the other owner's address: 4 or 16 bytes, as the outer family; zeros without one. */

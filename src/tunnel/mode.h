@@ -20,7 +20,7 @@ enum tunnel_mode {
 	TUNNEL_L2DSR, /* MAC addresses alone: nothing is added */
 	TUNNEL_GENEVE,
 	TUNNEL_IPOPT,
-	TUNNEL_GUE0, /* GUE's variant 0, with the slot's other owner */
+	TUNNEL_GUE0, /* GUE with a second chance: variant 0 names the slot's other owner, if any */
 	TUNNEL_MODES,
 };
 

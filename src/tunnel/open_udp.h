@@ -26,14 +26,14 @@ enum {
 	TUNNEL_GUE0_HEAD = 4, /* bytes before private data */
 };
 
-/* What a mode that may change ports says beside the packet (format.h). Zero: nothing. */
+/* What a mode says beside the packet (format.h). Zero: nothing. */
 struct tunnel_told {
 	struct pkt_addr vip;
 	__be16 vip_port;
 	__be16 to;
 	__u8 version; /* of the VIP: 4 or 6; 0: nothing was said */
 	__u8 next;    /* header, where an extension header of IPv6 said it */
-	__u8 pad[2];
+	__u16 gue0;   /* where the header of GUE's variant 0 stands, from the frame's start; 0: none */
 };
 
 PKT_INLINE int tunnel_is_ip(__u8 proto)
@@ -64,9 +64,11 @@ PKT_INLINE enum tunnel_opened tunnel_open_type(struct pkt *pkt, __be16 type)
 	return TUNNEL_OPENED;
 }
 
-/* GUE's variant 0. Private data are stepped over. */
-PKT_INLINE enum tunnel_opened tunnel_open_gue0(struct pkt_cursor *cursor, struct pkt *pkt)
+/* GUE's variant 0. Private data are stepped over; where they stand is told. */
+PKT_INLINE enum tunnel_opened tunnel_open_gue0(struct pkt_cursor *cursor, struct pkt *pkt,
+					       struct tunnel_told *told)
 {
+	__u16 at = pkt->l4;
 	__u8 *head = tunnel_take(cursor, pkt, TUNNEL_GUE0_HEAD);
 	__u32 data;
 
@@ -78,11 +80,13 @@ PKT_INLINE enum tunnel_opened tunnel_open_gue0(struct pkt_cursor *cursor, struct
 		return TUNNEL_FOREIGN;
 	pkt->l4 += (__u16)data;
 	pkt->proto = head[1];
+	told->gue0 = at;
 	return TUNNEL_OPENED;
 }
 
 /* The first two bits are the variant; of variant 1 they are those of an IP version. */
-PKT_INLINE enum tunnel_opened tunnel_open_gue(struct pkt_cursor *cursor, struct pkt *pkt)
+PKT_INLINE enum tunnel_opened tunnel_open_gue(struct pkt_cursor *cursor, struct pkt *pkt,
+					      struct tunnel_told *told)
 {
 	struct pkt_cursor ahead = *cursor;
 	__u8 *first = pkt_take(&ahead, __u8);
@@ -90,7 +94,7 @@ PKT_INLINE enum tunnel_opened tunnel_open_gue(struct pkt_cursor *cursor, struct 
 	if (!first || pkt->l4 >= pkt->length + sizeof(pkt_eth))
 		return TUNNEL_FOREIGN;
 	if (*first >> 6 == 0)
-		return tunnel_open_gue0(cursor, pkt);
+		return tunnel_open_gue0(cursor, pkt, told);
 	if (*first >> 4 != 4 && *first >> 4 != 6)
 		return TUNNEL_FOREIGN;
 	pkt->proto = *first >> 4 == 4 ? IPPROTO_IPIP : IPPROTO_IPV6;
@@ -193,6 +197,6 @@ PKT_INLINE enum tunnel_opened tunnel_open_udp(struct pkt_ctx *ctx, struct pkt *p
 		return TUNNEL_FOREIGN;
 	pkt->length = (__u16)(begin + length);
 	if (udp->dest == PKT_BE16(TUNNEL_GUE_PORT))
-		return env_takes(TUNNEL_GUE) ? tunnel_open_gue(&cursor, pkt) : TUNNEL_OFF;
+		return env_takes(TUNNEL_GUE) ? tunnel_open_gue(&cursor, pkt, told) : TUNNEL_OFF;
 	return env_takes(TUNNEL_GENEVE) ? tunnel_open_geneve(ctx, &cursor, pkt, told) : TUNNEL_OFF;
 }

@@ -103,6 +103,7 @@ json_t *show_listens(const struct conf_service *service)
 void show_settings(json_t *object, const struct conf_service *service)
 {
 	json_object_set_new(object, "tracking", json_string(show_tracking(service->tracking)));
+	json_object_set_new(object, "second_chance", json_boolean(service->second_chance));
 	json_object_set_new(object, "policy", json_string(conf_policy_name(service->policy)));
 	json_object_set_new(object, "rate_limit", json_integer(service->rate_limit));
 	json_object_set_new(object, "allow", json_integer((json_int_t)service->allow_count));

@@ -97,8 +97,8 @@ agent_takes() {
 agent_takes '  # as by default'
 FORWARD=gue silent_config
 node_start 1
-must "an IPv4 upload arrives by GUE" full_size http://$VIP4 1470
-must "an IPv6 upload arrives by GUE" full_size "http://[$VIP6]" 1490
+must "an IPv4 upload arrives by GUE, in full-size packets" full_size http://$VIP4 1494
+must "an IPv6 upload arrives by GUE, in packets of the whole MTU" full_size "http://[$VIP6]" 1514
 end lb1
 agent_takes '  forward: [geneve]'
 FORWARD=geneve silent_config

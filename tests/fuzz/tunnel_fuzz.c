@@ -16,8 +16,13 @@
 #define env_takes(mode) 1
 #define env_vip         agents_vip
 #define env_balancer    agents_balancer
+#define env_peer        agents_peer
 #define env_port        agents_port
 #define env_learn_port  agents_learn_port
+
+#define env_spaces()                             1
+#define env_socket(ctx, pkt, second, space, ret) ((void)(space), *(ret) = agents_socket)
+#define env_route(ctx, second, version, ret)     ((void)(ret), 0)
 
 struct pkt;
 static unsigned counted;
@@ -57,6 +62,7 @@ static void fuzz_decap(const uint8_t *data, size_t size)
 {
 	uint8_t *memory = malloc(2 + size); /* frames begin at 2 modulo 4 */
 	struct pkt_ctx ctx = {memory, memory + 2, memory + 2 + size, 1};
+	struct second second = {0};
 	struct pkt pkt = {0};
 	int verdict;
 
@@ -64,11 +70,13 @@ static void fuzz_decap(const uint8_t *data, size_t size)
 	if (size)
 		memcpy(memory + 2, data, size);
 	counted = 0;
-	verdict = decap(&ctx, &pkt);
+	verdict = decap(&ctx, &pkt, &second);
 	must(verdict >= 0 && verdict < AGENT_VERDICT_COUNT, "no verdict");
 	must(counted == 1, "not counted once");
-	if (verdict == AGENT_DECAPSULATED || verdict == AGENT_RESTORED)
+	if (verdict == AGENT_DECAPSULATED || verdict == AGENT_RESTORED || verdict == AGENT_TAKEN)
 		check_taken_out(&ctx);
+	else if (verdict == AGENT_HANDED_ON || verdict == AGENT_HANDED_WEAK)
+		must(ctx.data == memory + 2 && second.hops == 0, "handed on twice");
 	else if (verdict != AGENT_NOT_ECT) /* looked at last; such a frame is dropped */
 		must(ctx.data == memory + 2 && (!size || memcmp(ctx.data, data, size) == 0),
 		     "a frame that was left alone differs");

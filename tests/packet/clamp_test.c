@@ -234,7 +234,8 @@ static void test_limits(void **state)
 		{AGENT_TAKES_IPIP, {20, 20}, {40, 40}},
 		{AGENT_TAKES_GRE, {24, 24}, {44, 44}},
 		{AGENT_TAKES_IPIP | AGENT_TAKES_GRE, {24, 24}, {44, 44}},
-		{AGENT_TAKES_GUE, {40, 40}, {72, 72}}, /* of its variant 0 */
+		{AGENT_TAKES_GUE, {28, 28}, {48, 48}},
+		{AGENT_TAKES_GUE | AGENT_TAKES_SECOND, {40, 40}, {72, 72}}, /* variant 0 */
 		{AGENT_TAKES_GENEVE, {48, 60}, {68, 80}},
 		{AGENT_TAKES_IPOPT, {8, 24}, {8, 24}},
 		{AGENT_TAKES_IPIP | AGENT_TAKES_IPOPT, {20, 24}, {40, 40}},

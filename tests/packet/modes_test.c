@@ -34,7 +34,7 @@ enum {
 struct other_case {
 	const char *name;
 	uint32_t current, previous, other;
-	bool turning;
+	uint64_t bits;
 	uint32_t current_flags, other_flags;
 	uint8_t tcp_flags;
 	uint32_t chosen, told;
@@ -47,9 +47,9 @@ static void set_owners(const struct other_case *row)
 		uint32_t first = (uint32_t)tables->services[WORLD_GUE0_4].table;
 
 		tables->slots[first] = abi_slot(row->current, row->previous, row->other) |
-				       (row->turning ? ABI_SLOT_TRANSITION : 0);
+				       row->bits;
 		tables->backends[row->current].flags = row->current_flags;
-		tables->backends[row->turning ? row->previous : row->other].flags =
+		tables->backends[row->previous ? row->previous : row->other].flags =
 			row->other_flags;
 	}
 }
@@ -73,21 +73,32 @@ static void test_other_owner(void **state)
 {
 #define B      WORLD_GUE0_4_B
 #define SECOND WORLD_SECOND4
+#define TURNS  ABI_SLOT_TRANSITION
+#define DOUBT  ABI_SLOT_DOUBT
 	static const struct other_case cases[] = {
-		{"who would serve", B, 0, SECOND, false, GOES, GOES, FRAME_ACK, B, SECOND},
-		{"nobody", B, 0, 0, false, GOES, 0, FRAME_ACK, B, 0},
-		{"the chosen one itself", B, 0, B, false, GOES, GOES, FRAME_ACK, B, 0},
-		{"down, and its flows go on", B, 0, SECOND, false, GOES, DOWN, FRAME_ACK, B,
+		{"who would serve", B, 0, SECOND, DOUBT, GOES, GOES, FRAME_ACK, B, SECOND},
+		{"nobody", B, 0, 0, DOUBT, GOES, 0, FRAME_ACK, B, 0},
+		{"the chosen one itself", B, 0, B, DOUBT, GOES, GOES, FRAME_ACK, B, 0},
+		{"down, and its flows go on", B, 0, SECOND, DOUBT, GOES, DOWN, FRAME_ACK, B,
 		 SECOND},
-		{"gone", B, 0, SECOND, false, GOES, GONE, FRAME_ACK, B, 0},
-		{"of the other family", B, 0, WORLD_SECOND6, false, GOES, GOES, FRAME_ACK, B, 0},
-		{"a change: before it", B, SECOND, 0, true, GOES, GOES, FRAME_SYN, B, SECOND},
-		{"a change: the third", B, 0, SECOND, true, GOES, GOES, FRAME_SYN, B, 0},
-		{"in its place", B, 0, SECOND, false, DOWN, GOES, FRAME_SYN, SECOND, B},
-		{"in a gone one's place", B, 0, SECOND, false, GONE, GOES, FRAME_SYN, SECOND, 0},
+		{"gone", B, 0, SECOND, DOUBT, GOES, GONE, FRAME_ACK, B, 0},
+		{"of the other family", B, 0, WORLD_SECOND6, DOUBT, GOES, GOES, FRAME_ACK, B, 0},
+		{"a change: before it", B, SECOND, 0, TURNS, GOES, GOES, FRAME_SYN, B, SECOND},
+		{"a change: after it", B, SECOND, 0, TURNS, GOES, GOES, FRAME_ACK, SECOND, B},
+		{"a change: who was it is gone", B, SECOND, 0, TURNS, GOES, GONE, FRAME_ACK, B, 0},
+		{"a change: the third", B, 0, SECOND, TURNS, GOES, GOES, FRAME_SYN, B, 0},
+		{"a change, in doubt: the third", B, 0, SECOND, TURNS | DOUBT, GOES, GOES,
+		 FRAME_SYN, B, SECOND},
+		{"a change, in doubt: before it", B, SECOND, WORLD_SECOND6, TURNS | DOUBT, GOES,
+		 GOES, FRAME_SYN, B, SECOND},
+		{"in its place", B, 0, SECOND, 0, DOWN, GOES, FRAME_SYN, SECOND, B},
+		{"in a gone one's place", B, 0, SECOND, 0, GONE, GOES, FRAME_SYN, SECOND, 0},
+		{"down, a flow from before", B, 0, SECOND, 0, DOWN, GOES, FRAME_ACK, B, SECOND},
 	};
 #undef B
 #undef SECOND
+#undef TURNS
+#undef DOUBT
 	static struct engine_outcome outcome;
 	struct frame frame;
 
@@ -106,6 +117,27 @@ static void test_other_owner(void **state)
 		assert_int_equal(outcome.result.trace.backend, cases[i].chosen);
 		check_told(&cases[i], outcome.bytes + PRIVATE4);
 	}
+	engines_refill();
+}
+
+/* No doubt, no name: variant 1, whose packet begins where a header of variant 0 would stand. */
+static void test_no_doubt(void **state)
+{
+	const struct frame_spec spec = {.src = WORLD_CLIENT4, .dst = WORLD_GUE0_4_VIP4};
+	const struct other_case row = {"settled", WORLD_GUE0_4_B, 0,         WORLD_SECOND4,  0,
+				       GOES,      GOES,           FRAME_ACK, WORLD_GUE0_4_B, 0};
+	static struct engine_outcome outcome;
+	struct frame frame;
+
+	(void)state;
+	engines_refill();
+	engines_forget_flows();
+	set_owners(&row);
+	frame_build(&spec, &frame);
+	engines_run(row.name, &frame, &outcome);
+	assert_int_equal(outcome.result.trace.verdict, VERDICT_FORWARDED);
+	assert_int_equal(outcome.result.length, frame.length + 28);
+	assert_int_equal(outcome.bytes[PRIVATE4 - 4] >> 4, 4);
 	engines_refill();
 }
 
@@ -222,6 +254,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(engines_test_kernel_ran),
 		cmocka_unit_test(test_other_owner),
+		cmocka_unit_test(test_no_doubt),
 		cmocka_unit_test(test_other_owner_of_ipv6),
 		cmocka_unit_test(test_option_checksums),
 		cmocka_unit_test(test_pieces),

@@ -209,6 +209,8 @@ static const struct wrong_case wrong_cases[] = {
 	 {{3, 82, "forward \"ipsec\" is not known, expected one of ipip, gre, gue, geneve"}}},
 	{SHOP("tracking: sometimes"),
 	 {{3, 83, "is not known, expected one of transition, always, none"}}},
-	{SHOP("second_chance: true"), {{3, 88, "does not work yet, expected false"}}},
+	{SHOP("second_chance: true"),
+	 {{3, 88, "forwards by ipip, which can name no second backend, expected forward: gue"}}},
+	{SHOP("forward: geneve, second_chance: true"), {{3, 105, "forwards by geneve, which can"}}},
 	{SHOP("announce: {med: 10}"), {{3, 73, "announce does not work yet"}}},
 };

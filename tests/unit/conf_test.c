@@ -99,7 +99,8 @@ static const char agent_full[] = "agent:\n"
 				 "  interfaces: [eth0]\n"
 				 "  xdp: native\n"
 				 "  balancers: [100.64.1.0/24, 192.0.2.11, \"2001:db8:f::/64\"]\n"
-				 "  peers: []\n"
+				 "  peers: [10.0.1.0/24, \"2001:db8:1::12\"]\n"
+				 "  netns: [web, cni-1f]\n"
 				 "  vips: [198.51.100.10, \"2001:db8:10::10\"]\n"
 				 "  path_mtu: 1500\n"
 				 "  forward: [gue, geneve]\n"
@@ -281,6 +282,10 @@ static void test_agent(void **state)
 	assert_int_equal(agent->xdp, CONF_XDP_NATIVE);
 	assert_int_equal(agent->balancer_count, 3);
 	assert_prefix(&agent->balancers[1], "192.0.2.11/32");
+	assert_int_equal(agent->peer_count, 2);
+	assert_prefix(&agent->peers[1], "2001:db8:1::12/128");
+	assert_int_equal(agent->netns_count, 2);
+	assert_string_equal(agent->netns[1], "cni-1f");
 	assert_int_equal(agent->vip_count, 2);
 	assert_addr(&agent->vips[0].addr, "198.51.100.10");
 	assert_int_equal(agent->path_mtu, 1500);
@@ -412,8 +417,16 @@ static void test_wrong_agents(void **state)
 		  {1, 8, "balancers is missing in agent"},
 		  {1, 8, "vips is missing"}}},
 		{"agent: {interfaces: [e], balancers: [10.0.0.1], vips: [192.0.2.1], peers: "
-		 "[10.0.1.0/24]}\n",
-		 {{1, 75, "this peers list does not work yet, expected []"}}},
+		 "[10.0.1.0/24, 10.0.1.0/24], netns: [../x, x, x]}\n",
+		 {{1, 89, "peer 10.0.1.0/24 is there already"},
+		  {1, 111, "netns \"../x\" is not a name"},
+		  {1, 120, "network namespace x is there already"}}},
+		{"agent: {interfaces: [e], balancers: [10.0.0.1], vips: [192.0.2.1], peers: "
+		 "[10.0.1.0/24], forward: [ipip]}\n",
+		 {{1, 76, "peers hand packets on by gue alone, expected it in forward"}}},
+		{"agent: {interfaces: [e], balancers: [10.0.0.1], vips: [192.0.2.1], netns: "
+		 "[web]}\n",
+		 {{1, 76, "netns is for packets that peers may know too, expected peers"}}},
 		{"agent: {interfaces: [e, e], balancers: [\"::/0\", 10.0.0.0/33, 10.0.0.1, "
 		 "10.0.0.1/32],"
 		 " vips: [192.0.2.1, 192.0.2.1], xdp: no}\nnode: {}\n",

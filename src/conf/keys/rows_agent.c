@@ -41,11 +41,22 @@ static const struct conf_key keys[] = {
 	{.path = "agent.peers",
 	 .type = CONF_TYPE_PREFIX,
 	 .file = CONF_FILE_AGENT,
-	 .list = true,
+	 LIST_AT(conf_agent, peers, peer_count),
 	 .max = CONF_BALANCERS_MAX,
-	 .works = "[]",
 	 .fallback = "[]",
-	 .help = "other agents, which hand packets on"},
+	 .help = "the hosts of the other agents, which hand packets on and are handed some, by the "
+		 "addresses that are their backends' in the services: needed where a service has a "
+		 "second_chance; without any this agent hands nothing on, and takes nothing so"},
+	{.path = "agent.netns",
+	 .type = CONF_TYPE_NAME,
+	 .file = CONF_FILE_AGENT,
+	 LIST_AT(conf_agent, netns, netns_count),
+	 .max = CONF_NETNS_MAX,
+	 .fallback = "[]",
+	 .help = "network namespaces beside the agent's own, by their names in /run/netns, whose "
+		 "sockets serve VIPs too: who may know a packet is asked there as well, with "
+		 "peers; "
+		 "how packets get there is the host's affair"},
 	{.path = "agent.vips",
 	 .type = CONF_TYPE_VIP,
 	 .file = CONF_FILE_AGENT,

@@ -61,10 +61,14 @@ static const struct conf_key keys[] = {
 		 "l2dsr: in no tunnel, to a backend on the same link by its MAC address"},
 	{.path = "services[].second_chance",
 	 .type = CONF_TYPE_BOOL,
+	 AT(conf_service, second_chance),
 	 .choices = "false|true",
-	 .works = "false",
 	 .fallback = "false",
-	 .help = "a backend hands on what it does not know to the slot's other owner"},
+	 .help = "with forward: gue; while a slot is in transition its packets name its other "
+		 "owner "
+		 "too, in GUE's variant 0, and a backend that knows no such TCP connection hands "
+		 "them on to that one, if its agent has peers; the room for the larger header is "
+		 "always kept free"},
 	{.path = "services[].policy",
 	 .type = CONF_TYPE_CHOICE,
 	 AT(conf_service, policy),

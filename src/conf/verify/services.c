@@ -88,6 +88,17 @@ static void check_ipopt(struct reader *reader, const struct conf_service *servic
 	}
 }
 
+/* No other mode has room for the other owner's address. */
+static void check_second_chance(struct reader *reader, const struct conf_service *service)
+{
+	if (!service->second_chance || service->forward == CONF_FORWARD_GUE)
+		return;
+	reader_error(reader, reader_place(reader, &service->second_chance, service->place),
+		     "service \"%s\" forwards by %s, which can name no second backend, expected "
+		     "forward: gue, or no second_chance",
+		     verify_name(service->name), conf_forward_name(service->forward));
+}
+
 /* Ends when the list of errors is full: all services may share a pool of all backends. */
 static void check_ids(struct reader *reader, const struct conf_service *service)
 {
@@ -166,6 +177,7 @@ void verify_services(struct reader *reader, struct conf *conf)
 		verify_ports(reader, service);
 		check_flow_label(reader, service);
 		check_ipopt(reader, service);
+		check_second_chance(reader, service);
 		check_ids(reader, service);
 		check_access(reader, service);
 	}

@@ -192,6 +192,8 @@ void verify_conf(struct reader *reader, struct conf *conf)
 
 /* --- an agent's file --- */
 
+static const struct conf_place start = {1, 1};
+
 static bool has_vip(const struct conf_agent *agent, const struct addr *addr)
 {
 	for (size_t i = 0; i < agent->vip_count; i++) {
@@ -278,6 +280,23 @@ static void check_agent_forward(struct reader *reader, struct conf_agent *agent)
 		reader_error(reader, agent->ports[0].place,
 			     "ports are changed by geneve and ipopt alone, expected one of them "
 			     "in forward");
+	if (agent->peer_count && !takes(agent, CONF_FORWARD_GUE))
+		reader_error(reader, reader_place(reader, &agent->peers[0], start),
+			     "peers hand packets on by gue alone, expected it in forward");
+}
+
+/* Sockets are asked about what peers may know too. */
+static void check_netns(struct reader *reader, const struct conf_agent *agent)
+{
+	struct entries names = entries_new(reader, agent->netns_count);
+
+	for (size_t i = 0; i < agent->netns_count; i++)
+		entries_add(reader, &names, agent->netns[i], &agent->netns[i]);
+	entries_refuse_twins(reader, &names, "network namespace");
+	if (agent->netns_count && !agent->peer_count)
+		reader_error(reader, reader_place(reader, &agent->netns[0], start),
+			     "netns is for packets that peers may know too, expected peers beside "
+			     "it");
 }
 
 void verify_agent(struct reader *reader, struct conf_agent *agent)
@@ -285,7 +304,9 @@ void verify_agent(struct reader *reader, struct conf_agent *agent)
 	check_interfaces(reader, agent->interfaces, agent->interface_count);
 	verify_prefixes_once(reader, agent->vips, agent->vip_count, "VIP");
 	verify_prefixes_once(reader, agent->balancers, agent->balancer_count, "balancer");
+	verify_prefixes_once(reader, agent->peers, agent->peer_count, "peer");
 	check_agent_forward(reader, agent);
 	check_agent_ports(reader, agent);
+	check_netns(reader, agent);
 	check_mtu(reader, &agent->path_mtu, verify_any6(agent->vips, agent->vip_count));
 }

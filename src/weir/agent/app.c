@@ -24,6 +24,8 @@
 
 /* Between looks at what is not taken in; and after a word about it. */
 enum { HINT_MS = 1000, HINT_QUIET_MS = 60000 };
+/* Between looks at whom packets were handed on to. */
+enum { ONWARDS_MS = 250 };
 
 /* --- start --- */
 
@@ -70,6 +72,8 @@ static enum agent_takes takes_of(const struct conf_agent *conf)
 
 	for (size_t i = 0; i < conf->forward_count; i++)
 		all |= takes[conf->forward[i]];
+	if (conf->peer_count)
+		all |= AGENT_TAKES_SECOND;
 	return (enum agent_takes)all;
 }
 
@@ -84,21 +88,38 @@ static void find_limits(struct agent_app *app)
 		agent_dp_overhead(takes, conf->balancers, conf->balancer_count, false));
 }
 
+/* Namespaces that come later are not known: then the agent is started again. */
+static int find_spaces(const struct conf_agent *conf, int32_t *spaces, struct err *err)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < conf->netns_count; i++)
+		error = host_netns_id(conf->netns[i], &spaces[i], err);
+	return error;
+}
+
 static int open_programs(struct agent_app *app, struct err *err)
 {
 	const struct conf_agent *conf = app->conf;
+	int32_t spaces[CONF_NETNS_MAX];
 	struct agent_dp_options options = {
 		.pin_dir = app->daemon.instance.pins,
 		.vips = conf->vips,
 		.vip_count = conf->vip_count,
 		.balancers = conf->balancers,
 		.balancer_count = conf->balancer_count,
+		.peers = conf->peers,
+		.peer_count = conf->peer_count,
+		.spaces = spaces,
+		.space_count = conf->netns_count,
 		.takes = takes_of(conf),
 		.port_count = conf->port_count,
 	};
 	struct agent_dp_port *ports;
 	int error = find_path_mtu(app, err);
 
+	if (!error)
+		error = find_spaces(conf, spaces, err);
 	if (error)
 		return error;
 	ports = list_ports(conf);
@@ -110,6 +131,20 @@ static int open_programs(struct agent_app *app, struct err *err)
 	error = agent_dp_open(&options, &app->dp, err);
 	free(ports);
 	return error;
+}
+
+/*
+ * Keeps the neighbours known through which packets were handed on: the program can ask for what the
+ * kernel knows, but not make it look. A datagram without content makes it.
+ */
+static void on_onwards(uv_timer_t *timer)
+{
+	struct agent_app *app = timer->data;
+	struct addr others[AGENT_OTHERS];
+	size_t count = agent_dp_others(app->dp, others, AGENT_OTHERS);
+
+	for (size_t i = 0; i < count; i++)
+		host_nudge(&others[i]);
 }
 
 /* A balancer sends what the file does not list: its service serves nobody here. */
@@ -195,6 +230,8 @@ static int start(struct agent_app *app, struct err *err)
 	if (error)
 		return error;
 	uv_timer_start(&app->hint, on_hint, HINT_MS, 0);
+	if (app->conf->peer_count)
+		uv_timer_start(&app->onwards, on_onwards, ONWARDS_MS, ONWARDS_MS);
 	daemon_watch(&app->daemon, agent_dp_links(app->dp), reattach, app);
 	return daemon_listen(&app->daemon, agent_app_report, NULL, app, err);
 }
@@ -246,6 +283,7 @@ static void undo(struct agent_app *app, bool failed)
 		unlink(app->state_path);
 	}
 	uv_close((uv_handle_t *)&app->hint, NULL);
+	uv_close((uv_handle_t *)&app->onwards, NULL);
 	if (app->dp)
 		agent_dp_close(app->dp);
 	agent_state_fini(&app->state);
@@ -279,6 +317,8 @@ int agent_app_run(const struct conf_agent *conf, const char *file, struct err *e
 	}
 	uv_timer_init(&app.daemon.loop, &app.hint);
 	app.hint.data = &app;
+	uv_timer_init(&app.daemon.loop, &app.onwards);
+	app.onwards.data = &app;
 	read_state(&app);
 	error = start(&app, err);
 	if (!error) {

@@ -18,5 +18,6 @@ struct agent_app {
 	struct agent_limits limits;
 	struct agent_dp *dp;
 	uv_timer_t hint;
+	uv_timer_t onwards;
 	uint64_t modes_off; /* packets, when last looked at */
 };

@@ -53,11 +53,10 @@ static int plan_vips(const struct conf_agent *conf, struct agent_state *state, s
 	return error;
 }
 
-static int plan_settings(const char *interface, struct agent_state *state, struct err *err)
+static int plan_settings(const struct host_sysctl *needed, size_t count, struct agent_state *state,
+			 struct err *err)
 {
-	struct host_sysctl needed[HOST_SYSCTLS_MAX];
-	size_t count;
-	int error = host_sysctls_needed(interface, needed, &count, err);
+	int error = 0;
 
 	for (size_t i = 0; !error && i < count; i++) {
 		struct agent_setting setting = {.ours = needed[i].value};
@@ -72,7 +71,9 @@ static int plan_settings(const char *interface, struct agent_state *state, struc
 
 static int plan_interface(const char *name, struct agent_state *state, struct err *err)
 {
+	struct host_sysctl needed[HOST_SYSCTLS_MAX];
 	struct agent_interface interface = {0};
+	size_t count;
 	bool there;
 	int error = agent_dp_has_clsact(name, &there, err);
 
@@ -81,18 +82,29 @@ static int plan_interface(const char *name, struct agent_state *state, struct er
 	snprintf(interface.name, sizeof(interface.name), "%s", name);
 	interface.made_clsact = !there;
 	error = agent_state_add_interface(state, &interface);
-	return error ? err_set(err, error, "out of memory") : 0;
+	if (error)
+		return err_set(err, error, "out of memory");
+	error = host_sysctls_needed(name, needed, &count, err);
+	return error ? error : plan_settings(needed, count, state, err);
+}
+
+static int plan_onwards(struct agent_state *state, struct err *err)
+{
+	struct host_sysctl needed[HOST_SYSCTLS_ONWARDS];
+	size_t count;
+	int error = host_sysctls_onwards(needed, &count, err);
+
+	return error ? error : plan_settings(needed, count, state, err);
 }
 
 int agent_host_plan(const struct conf_agent *conf, struct agent_state *state, struct err *err)
 {
 	int error = 0;
 
-	for (size_t i = 0; !error && i < conf->interface_count; i++) {
+	for (size_t i = 0; !error && i < conf->interface_count; i++)
 		error = plan_interface(conf->interfaces[i], state, err);
-		if (!error)
-			error = plan_settings(conf->interfaces[i], state, err);
-	}
+	if (!error && conf->peer_count)
+		error = plan_onwards(state, err);
 	return error ? error : plan_vips(conf, state, err);
 }
 

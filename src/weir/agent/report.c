@@ -32,15 +32,17 @@ json_t *agent_app_report(void *arg)
 		json_object_set_new(clamps, show_label(clamp_names[i]).text,
 				    show_count(agent_dp_clamp_count(app->dp, (enum agent_clamp)i)));
 	return json_pack(
-		"{s:s, s:s, s:i, s:f, s:b, s:o, s:o, s:o, s:o, s:i, s:{s:i, s:i}, s:o, s:o, s:o, "
-		"s:o, s:o}",
+		"{s:s, s:s, s:i, s:f, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:{s:i, s:i}, s:o, "
+		"s:o, s:o, s:o, s:o}",
 		"agent", conf->name, "version", WEIR_VERSION, "pid", (int)getpid(), "uptime_s",
 		time_since_s(app->daemon.started_ns), "adopted", app->adopted, "file",
 		show_bytes(app->daemon.file), "interfaces", show_links(agent_dp_links(app->dp)),
 		"vips", show_vips(conf->vips, conf->vip_count), "balancers",
-		show_prefixes(conf->balancers, conf->balancer_count), "path_mtu",
-		(int)app->path_mtu, "mss", "ipv4", app->limits.mss4, "ipv6", app->limits.mss6,
-		"forward", show_forwards(conf->forward, conf->forward_count), "ports",
+		show_prefixes(conf->balancers, conf->balancer_count), "peers",
+		show_prefixes(conf->peers, conf->peer_count), "netns",
+		show_strings(conf->netns, conf->netns_count), "path_mtu", (int)app->path_mtu, "mss",
+		"ipv4", app->limits.mss4, "ipv6", app->limits.mss6, "forward",
+		show_forwards(conf->forward, conf->forward_count), "ports",
 		show_ports(conf->ports, conf->port_count), "answers_from_vip_port",
 		show_count(agent_dp_port_count(app->dp)), "verdicts", verdicts, "syn_acks", clamps);
 }

@@ -100,7 +100,7 @@ int assemble_pool(const struct conf *conf, const struct conf_pool *pool, const u
 	return error;
 }
 
-uint8_t assemble_mode(enum conf_forward forward)
+uint8_t assemble_mode(const struct conf_service *service)
 {
 	static const uint8_t modes[] = {
 		[CONF_FORWARD_IPIP] = TUNNEL_IPIP,   [CONF_FORWARD_GRE] = TUNNEL_GRE,
@@ -108,7 +108,7 @@ uint8_t assemble_mode(enum conf_forward forward)
 		[CONF_FORWARD_IPOPT] = TUNNEL_IPOPT, [CONF_FORWARD_L2DSR] = TUNNEL_L2DSR,
 	};
 
-	return modes[forward];
+	return service->second_chance ? TUNNEL_GUE0 : modes[service->forward];
 }
 
 uint64_t assemble_rate_gap(uint32_t packets_per_second)

@@ -32,6 +32,6 @@ int assemble_pool(const struct conf *conf, const struct conf_pool *pool, const u
 		  enum pool_health health, struct pool **ret);
 
 /* enum tunnel_mode. */
-uint8_t assemble_mode(enum conf_forward forward);
+uint8_t assemble_mode(const struct conf_service *service);
 /* Between packets at the limit, in 2^-8 ns; 0: no limit. */
 uint64_t assemble_rate_gap(uint32_t packets_per_second);

@@ -237,6 +237,8 @@ static uint32_t service_flags(const struct conf_service *conf)
 		flags |= ABI_SERVICE_TRACK;
 	else if (conf->tracking == CONF_TRACKING_TRANSITION)
 		flags |= ABI_SERVICE_TRANSITION;
+	if (conf->second_chance)
+		flags |= ABI_SERVICE_SECOND;
 	if (conf->oversize_df == CONF_OVERSIZE_ICMP)
 		flags |= ABI_SERVICE_TOO_BIG;
 	if (conf->rate_limit)
@@ -271,7 +273,7 @@ static int write_service(struct balancer *balancer, struct access *access, size_
 		return ret;
 	service->mss = conf->mss_clamp;
 	service->rate_gap = assemble_rate_gap(conf->rate_limit);
-	service->mode = assemble_mode(conf->forward);
+	service->mode = assemble_mode(conf);
 	policy_flags = servers_write_policy(conf, service);
 	__atomic_store_n(&service->flags, service_flags(conf) | access_flags | policy_flags,
 			 __ATOMIC_RELEASE);

@@ -23,6 +23,8 @@ static uint32_t of_service(const struct conf_service *service)
 	/* The entries of datagrams in pieces stand in the flow table. */
 	if (service->fragments == CONF_FRAGMENTS_PIN)
 		features |= ABI_HAS_FRAGMENT | ABI_HAS_TRACK;
+	if (service->second_chance)
+		features |= ABI_HAS_SECOND;
 	return features;
 }
 

@@ -10,6 +10,7 @@
 #include "conf/keys/schema.h"
 #include "decap/abi_agent.h"
 #include "dp/abi.h"
+#include "engine/agent_dp.h"
 #include "weir/balancer/assemble.h"
 #include "weir/cli/schema.h"
 #include "weir/cli/sizes.h"
@@ -36,6 +37,8 @@ _Static_assert(CONF_VIPS_MAX == (int)AGENT_VIPS, "VIPs of an agent");
 _Static_assert((int)CONF_POLICY_QUIC_CID == (int)ABI_POLICY_QUIC_CID, "policies by number");
 _Static_assert((int)CONF_CID_KATRAN == (int)ABI_CID_KATRAN, "connection ids by number");
 _Static_assert(CONF_BALANCERS_MAX == (int)AGENT_BALANCERS, "balancers of an agent");
+_Static_assert(CONF_BALANCERS_MAX == (int)AGENT_PEERS, "peers of an agent");
+_Static_assert(CONF_NETNS_MAX == (int)AGENT_DP_SPACES_MAX, "network namespaces of an agent");
 _Static_assert(CONF_PORTS_MAX == (int)AGENT_PORTS_GIVEN, "ports of an agent");
 
 enum { NAMES_SHOWN = 8 };
@@ -99,6 +102,8 @@ static void print_settings(const struct conf_service *service)
 		       service->quic.cid == CONF_CID_KATRAN ? "katran" : "quic-lb");
 	else if (service->policy != CONF_POLICY_5TUPLE)
 		printf(", policy %s", conf_policy_name(service->policy));
+	if (service->second_chance)
+		printf(", second chance");
 	if (service->tcp_server_id)
 		printf(", TCP server ids");
 	if (service->rate_limit)
@@ -182,6 +187,10 @@ static void print_agent(const struct conf_agent *agent, const char *path)
 	}
 	if (agent->balancer_count > NAMES_SHOWN)
 		printf(", and %zu more", agent->balancer_count - NAMES_SHOWN);
+	if (agent->peer_count)
+		printf("; %zu peer%s", agent->peer_count, agent->peer_count == 1 ? "" : "s");
+	for (size_t i = 0; i < agent->netns_count; i++)
+		printf("%s %s", i ? "," : "; sockets also in", agent->netns[i]);
 	printf("; forward:");
 	for (size_t i = 0; i < agent->forward_count; i++)
 		printf("%s %s", i ? "," : "", conf_forward_name(agent->forward[i]));
@@ -267,10 +276,12 @@ static json_t *conf_json(const struct conf *conf, const struct remarks *remarks)
 
 static json_t *agent_json(const struct conf_agent *agent)
 {
-	return json_pack("{s:b, s:[], s:i, s:{s:s, s:o, s:o, s:o, s:o}, s:[]}", "ok", 1, "errors",
-			 "dropped", 0, "agent", "name", agent->name, "interfaces",
+	return json_pack("{s:b, s:[], s:i, s:{s:s, s:o, s:o, s:o, s:o, s:o, s:o}, s:[]}", "ok", 1,
+			 "errors", "dropped", 0, "agent", "name", agent->name, "interfaces",
 			 show_strings(agent->interfaces, agent->interface_count), "vips",
-			 show_vips(agent->vips, agent->vip_count), "forward",
+			 show_vips(agent->vips, agent->vip_count), "peers",
+			 show_prefixes(agent->peers, agent->peer_count), "netns",
+			 show_strings(agent->netns, agent->netns_count), "forward",
 			 show_forwards(agent->forward, agent->forward_count), "ports",
 			 show_ports(agent->ports, agent->port_count), "warnings");
 }

@@ -80,7 +80,7 @@ static void add_way(const struct conf_service *service, bool vip4, bool backend4
 		return;
 	way->vip4 = vip4;
 	way->backend4 = backend4;
-	way->overhead = tunnel_mode_overhead(assemble_mode(service->forward), backend4, vip4);
+	way->overhead = tunnel_mode_overhead(assemble_mode(service), backend4, vip4);
 	way->inner = room > way->overhead ? room - way->overhead : 0;
 	headers += vip4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr);
 	way->mss = way->inner > headers ? way->inner - headers : 0;
@@ -110,7 +110,9 @@ static void print_way(const struct conf_service *service, const struct sizes *si
 	if (sizes->tags)
 		printf("%u for VLAN tags and ", sizes->tags);
 	printf("%u for %s leave %u for a packet, MSS %u", way->overhead,
-	       conf_forward_name(service->forward), way->inner, way->mss);
+	       service->second_chance ? "gue and its second chance"
+				      : conf_forward_name(service->forward),
+	       way->inner, way->mss);
 	/* No sender goes below IPv6's least size (RFC 8200, section 5), so nobody can be told. */
 	if (!way->vip4 && way->inner < IP6_MIN)
 		printf("; IPv6 wants %u, so what is between is dropped", IP6_MIN);

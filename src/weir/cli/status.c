@@ -276,6 +276,14 @@ static void print_forward(const json_t *status)
 		       number(off, "packets"));
 }
 
+static void print_list(const char *what, const json_t *list)
+{
+	if (!json_array_size(list))
+		return;
+	printf("\n%s: ", what);
+	print_joined(list);
+}
+
 static void print_agent(const json_t *status)
 {
 	const json_t *mss = json_object_get(status, "mss");
@@ -286,6 +294,8 @@ static void print_agent(const json_t *status)
 	print_joined(json_object_get(status, "vips"));
 	printf("\ntunnels from: ");
 	print_joined(json_object_get(status, "balancers"));
+	print_list("peers", json_object_get(status, "peers"));
+	print_list("sockets also in", json_object_get(status, "netns"));
 	print_forward(status);
 	printf("\nMSS of SYN-ACKs: %" JSON_INTEGER_FORMAT " (IPv4), %" JSON_INTEGER_FORMAT
 	       " (IPv6) at most\n",

@@ -14,11 +14,13 @@
 #include "tests/lib/agent/agents.h"
 #include "tests/lib/agent/tunnels.h"
 
-enum { PATH_MTU = 1500, OVERHEAD = 40, VIPS = 4, PORTS = 4 };
+enum { PATH_MTU = 1500, OVERHEAD = 40, VIPS = 4, PORTS = 4, PEERS = 2 };
 
 static const char *const vips[VIPS] = {TUNNEL_VIP4, TUNNEL_VIP6, TUNNEL_VIPS4, TUNNEL_VIPS6};
 static struct prefix vip_list[VIPS];
 static struct prefix balancer_list[TUNNEL_BALANCERS];
+static const char *const peers[PEERS] = {TUNNEL_PEERS4, TUNNEL_PEERS6};
+static struct prefix peer_list[PEERS];
 
 /* Of both VIPs. */
 static const struct agent_dp_port given[PORTS / 2] = {
@@ -36,6 +38,7 @@ static size_t known_count;
 
 struct agent_dp *agents_kernel;
 enum agent_takes agents_takes = AGENT_TAKES_ALL;
+struct accept_socket agents_socket;
 
 static struct addr address(const struct pkt_addr *addr)
 {
@@ -62,6 +65,17 @@ int agents_balancer(const struct pkt_addr *addr)
 
 	for (size_t i = 0; i < TUNNEL_BALANCERS; i++) {
 		if (prefix_has(&balancer_list[i], &looked_up))
+			return addr_is4(&looked_up) ? 4 : 6;
+	}
+	return 0;
+}
+
+int agents_peer(const struct pkt_addr *addr)
+{
+	struct addr looked_up = address(addr);
+
+	for (size_t i = 0; i < PEERS; i++) {
+		if (prefix_has(&peer_list[i], &looked_up))
 			return addr_is4(&looked_up) ? 4 : 6;
 	}
 	return 0;
@@ -131,6 +145,10 @@ int agents_fill(void)
 		if (prefix_parse(tunnel_balancers[i], &balancer_list[i]))
 			return -1;
 	}
+	for (size_t i = 0; i < PEERS; i++) {
+		if (prefix_parse(peers[i], &peer_list[i]))
+			return -1;
+	}
 	fill_ports();
 	return 0;
 }
@@ -142,6 +160,8 @@ struct agent_dp *agents_new(enum agent_takes takes)
 		.vip_count = VIPS,
 		.balancers = balancer_list,
 		.balancer_count = TUNNEL_BALANCERS,
+		.peers = peer_list,
+		.peer_count = PEERS,
 		.limits = agents_limits(),
 		.takes = takes,
 		.ports = port_list,

@@ -10,6 +10,7 @@
 
 #include "engine/agent_dp.h"
 #include "pkt/addr.h"
+#include "second/accept.h"
 
 enum {
 	AGENTS_ACTION_NONE = 0xffff, /* no program gives it */
@@ -17,8 +18,9 @@ enum {
 	AGENTS_TO = 8443,            /* ... and where its server listens */
 };
 
-extern struct agent_dp *agents_kernel; /* NULL: not root */
-extern enum agent_takes agents_takes;  /* by native runs */
+extern struct agent_dp *agents_kernel;     /* NULL: not root */
+extern enum agent_takes agents_takes;      /* by native runs */
+extern struct accept_socket agents_socket; /* what native runs find, whatever the tuple */
 
 /* Reads the addresses: before the functions below are asked; agents_open does it too. */
 int agents_fill(void);
@@ -26,6 +28,7 @@ int agents_fill(void);
 struct agent_limits agents_limits(void);
 int agents_vip(const struct pkt_addr *addr);
 int agents_balancer(const struct pkt_addr *addr);
+int agents_peer(const struct pkt_addr *addr);
 struct agent_other_port *agents_port(const struct agent_port *key);
 int agents_learn_port(const struct agent_port *key, __be16 port);
 size_t agents_ports_known(void);

@@ -9,12 +9,14 @@
 #include "decap/abi_agent.h"
 #include "tests/lib/frame/frame.h"
 
-#define TUNNEL_VIP4  "198.51.100.10"
-#define TUNNEL_VIP6  "2001:db8:10::10"
-#define TUNNEL_VIPS4 "198.51.100.64/26" /* VIPs that are prefixes */
-#define TUNNEL_VIPS6 "2001:db8:20::/48"
-#define TUNNEL_LB4   "100.64.1.77" /* in a balancer's prefix */
-#define TUNNEL_LB6   "2001:db8:f::77"
+#define TUNNEL_VIP4   "198.51.100.10"
+#define TUNNEL_VIP6   "2001:db8:10::10"
+#define TUNNEL_VIPS4  "198.51.100.64/26" /* VIPs that are prefixes */
+#define TUNNEL_VIPS6  "2001:db8:20::/48"
+#define TUNNEL_LB4    "100.64.1.77" /* in a balancer's prefix */
+#define TUNNEL_LB6    "2001:db8:f::77"
+#define TUNNEL_PEERS4 "10.0.1.0/24"
+#define TUNNEL_PEERS6 "2001:db8:1::/64"
 
 enum { TUNNEL_BALANCERS = 3 };
 extern const char *const tunnel_balancers[TUNNEL_BALANCERS];

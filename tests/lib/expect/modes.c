@@ -19,20 +19,53 @@ uint32_t expect_overhead(enum frame_mode mode, bool outer4, bool inner4)
 	return (outer4 ? 20U : 40U) + (uint32_t)shim_length(&tunnel, inner4);
 }
 
-/* Who else has the slot: of a change the other side of it, else the third of the word's owners. */
+static uint64_t word_of(const struct dp_tables *tables, const struct abi_trace *trace)
+{
+	return tables->slots[(uint32_t)tables->services[trace->service].table + trace->slot];
+}
+
+/* Whether a packet with a second chance names anybody: else it goes by variant 1. */
+static bool in_doubt(const struct dp_tables *tables, const struct abi_trace *trace,
+		     const uint8_t *frame, size_t length)
+{
+	uint64_t word = word_of(tables, trace);
+	bool later;
+
+	if (expect_is_piece(frame, length, &later))
+		return false;
+	return word >> 60 & 1 || word >> 62 & 1 ||
+	       !(tables->backends[word & 0xfffff].flags & ABI_BACKEND_UP);
+}
+
+static bool goes_on(const struct dp_tables *tables, uint32_t backend)
+{
+	return backend && tables->backends[backend].flags & ABI_BACKEND_KEEP;
+}
+
+/*
+ * Who else has the slot: who it is given to, or who had it before; where nobody had, or other nodes
+ * may know of others, the third of the word's owners.
+ */
+static uint32_t other_of(const struct dp_tables *tables, uint64_t word, uint32_t chosen)
+{
+	uint32_t owners[3] = {word & 0xfffff, word >> 20 & 0xfffff, word >> 40 & 0xfffff};
+
+	if (owners[0] != chosen && goes_on(tables, owners[0]))
+		return owners[0];
+	if (word >> 60 & 1 && owners[1] != chosen && goes_on(tables, owners[1]))
+		return owners[1];
+	if (word >> 60 & 1 && !(word >> 62 & 1))
+		return 0;
+	return owners[2] != chosen && goes_on(tables, owners[2]) ? owners[2] : 0;
+}
+
 static void tell_other(const struct dp_tables *tables, const struct abi_trace *trace,
 		       struct frame_tunnel *ret)
 {
-	uint32_t first = (uint32_t)tables->services[trace->service].table;
-	uint64_t word = tables->slots[first + trace->slot];
-	uint32_t owners[3] = {word & 0xfffff, word >> 20 & 0xfffff, word >> 40 & 0xfffff};
-	uint32_t other = owners[0] != trace->backend ? owners[0]
-			 : word >> 60 & 1            ? owners[1]
-						     : owners[2];
+	uint32_t other = other_of(tables, word_of(tables, trace), trace->backend);
 	struct addr addr;
 
-	if (other == 0 || other == trace->backend ||
-	    !(tables->backends[other].flags & ABI_BACKEND_KEEP))
+	if (other == 0)
 		return;
 	addr = dp_addr_back(&tables->backends[other].addr);
 	if (addr_is4(&addr) != ret->outer4)
@@ -48,12 +81,12 @@ void expect_told(const struct dp_tables *tables, const struct abi_trace *trace,
 	const uint8_t *ip = frame + link;
 	size_t packet = ip[0] >> 4 == 4 ? (size_t)(ip[2] << 8 | ip[3])
 					: 40 + (size_t)(ip[4] << 8 | ip[5]);
-	bool later, piece = expect_is_piece(frame, length, &later);
 	uint16_t port = ntohs(tables->backends[trace->backend].port);
 
 	ret->vip_port = place_vip_port(ip, packet);
 	ret->port = ret->vip_port && port ? port : ret->vip_port;
-	/* The other pieces would not go there with this one. */
-	if (ret->mode == FRAME_GUE0 && !piece)
+	if (ret->mode == FRAME_GUE0 && !in_doubt(tables, trace, frame, length))
+		ret->mode = FRAME_GUE;
+	if (ret->mode == FRAME_GUE0)
 		tell_other(tables, trace, ret);
 }

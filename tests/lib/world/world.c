@@ -427,6 +427,8 @@ static void fill_slots(struct dp_tables *tables)
 			if (backends[owner].service != s)
 				owner = WORLD_NOBODY;
 			tables->slots[first + i] = abi_slot(owner, 0, services[s].other);
+			if (services[s].mode == TUNNEL_GUE0)
+				tables->slots[first + i] |= ABI_SLOT_DOUBT;
 		}
 		first += services[s].slots;
 	}
