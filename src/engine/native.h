@@ -24,6 +24,14 @@ struct dp_tables *native_tables(struct native *native);
 enum { NATIVE_HEADROOM = 128 };
 int native_run(struct native *native, uint8_t *frame, size_t length, size_t capacity,
 	       uint64_t now_ns, struct dp_result *ret);
+struct pkt;
+/*
+ * The step in which a packet gets its backend, alone, for a packet that needs no frame: `pkt` is
+ * as parsed (pkt/parse.h), with its service, zero beyond. Returns pkt->backend, 0: none;
+ * *ret_second is whom its tunnel would name beside that one, 0: nobody.
+ */
+uint32_t native_choose(struct native *native, struct pkt *pkt, uint64_t now_ns,
+		       uint32_t *ret_second);
 /*
  * The last frame that the daemon would have been given (verdict too_big_split): what goes before
  * it, and the frame.

@@ -20,6 +20,8 @@ static const struct {
 	{"run", command_run_node, "balance: load the services, attach to the interfaces, serve"},
 	{"agent", command_agent, "on a backend: take the tunnels in for the VIPs"},
 	{"check", command_check, "say whether a services file is right, and what is wrong with it"},
+	{"sim", command_sim,
+	 "replay failures over many flows, for Weir and for other ways to balance"},
 	{"status", command_status, "show services, backends and counters of a running node"},
 	{"drain", command_drain, "take a backend out gently: no new flows, old ones go on"},
 	{"maint", command_maint, "take a backend out at once: its flows are cut"},
