@@ -54,9 +54,14 @@ pick() {
 	picked=${!index}
 }
 
+stamp() {
+	local ms=$(($(now_ms) - begin_ms))
+	printf '%d.%03d' $((ms / 1000)) $((ms % 1000))
+}
+
 event() {
 	events=$((events + 1))
-	printf '%d.%03d %s\n' $((($(now_ms) - begin_ms) / 1000)) $((($(now_ms) - begin_ms) % 1000)) "$*"
+	say "$(stamp) $*"
 	echo "$(now_ms) $*" >>"$DIR/events"
 }
 
@@ -139,9 +144,9 @@ nodes_that_are() {
 flows_move() { double_ms+=("$(now_ms)"); }
 
 kill_daemon() {
+	event "the daemon of lb$1 is killed"
 	end "lb$1" KILL
 	NODE[$1]=headless
-	event "the daemon of lb$1 is killed"
 }
 
 restart_daemon() {
@@ -150,23 +155,23 @@ restart_daemon() {
 	event "the daemon of lb$1 starts again"
 }
 
+# The router learns of it later than it happens.
 kill_node() {
+	event "lb$1 dies"
 	in_ns router ip link set "lb$1" down
-	end "lb$1" KILL
-	rm -rf "${PINS:?}/$TAG-lb$1"
+	sleep "0.$((RANDOM % 3))"
 	NODE[$1]=dead HOPS[$1]=0
 	flows_move
-	event "lb$1 dies"
-	# A router learns of it later than it happens.
-	sleep "0.$((RANDOM % 3))"
 	route
+	end "lb$1" KILL
+	rm -rf "${PINS:?}/$TAG-lb$1"
 }
 
 return_node() {
+	event "lb$1 starts, with nothing"
 	in_ns router ip link set "lb$1" up
 	node_run "$1"
 	NODE[$1]=starting
-	event "lb$1 starts, with nothing"
 }
 
 # Nodes that were started serve as soon as they know their backends.
@@ -204,15 +209,16 @@ kill_backend() {
 	picked=${2:-}
 	[ -n "$picked" ] || pick server link
 	FAULT[$1]=$picked
+	event "b$1 is killed: its $picked"
 	if [ "$picked" = server ]; then
 		end "b$1-server" KILL
 	else
 		in_ns router ip link set "b$1" down
 	fi
-	event "b$1 is killed: its $picked"
 }
 
 return_backend() {
+	event "b$1 returns"
 	if [ "${FAULT[$1]}" = server ]; then
 		serve "$1"
 		wait_for 5 listens "$1" || fail "the server of b$1 listens"
@@ -221,7 +227,6 @@ return_backend() {
 	fi
 	FAULT[$1]=none
 	control "up b$1"
-	event "b$1 is back"
 }
 
 # Every node whose daemon runs reads the new file: by a start that takes over what is pinned.
@@ -420,6 +425,7 @@ play() {
 		if [ "$(now_ms)" -ge $turn ]; then
 			settle
 			[ $phase = many ] && phase=double || phase=many
+			say "$(stamp) -- $phase"
 			turn=$(($(now_ms) + PHASE_MS))
 		elif [ "$(now_ms)" -ge "$next" ]; then
 			phase_$phase
@@ -445,7 +451,10 @@ bring_up() {
 		in_ns router ip link set $i address \
 			"$(in_ns router ip -j link show $i | jq -r '.[0].address')"
 	done
+	# With the pauses of a second at most (where the kernel has this), what is lost shows soon.
+	in_ns client sysctl -qw net.ipv4.tcp_rto_max_ms=1000 2>/dev/null
 	for ((i = 1; i <= BACKENDS; i++)); do
+		in_ns "b$i" sysctl -qw net.ipv4.tcp_rto_max_ms=1000 2>/dev/null
 		LISTED[i]=true STATE[i]=active FAULT[i]=none WEIGHT[i]=100
 		# So that the clients know whose a packet is.
 		in_ns "b$i" sysctl -qw net.ipv4.ip_default_ttl=$((100 + i)) \
@@ -483,7 +492,7 @@ bring_up
 begin_ms=$(now_ms)
 start_clients
 begin_ms=$(now_ms)
-[ -z "${CHAOS_LOGS:-}" ] || trap 'cp "$DIR"/*.log "$DIR"/events "$DIR"/*.yaml "$CHAOS_LOGS"; netns_end' EXIT
+[ -z "${CHAOS_LOGS:-}" ] || trap 'cp "$DIR"/*.log "$DIR"/events "$DIR"/*.yaml "$CHAOS_LOGS"; echo $begin_ms >"$CHAOS_LOGS/begin"; netns_end' EXIT
 if [ -n "${CHAOS_PLAY:-}" ]; then
 	eval "$CHAOS_PLAY"
 else

@@ -11,6 +11,9 @@
  * or an echo that stays out, is broken. It is excused if its backend was said to be down at some
  * time since its last byte came.
  *
+ * Source ports come in turn, so that none is used a second time soon: what a node remembers of the
+ * first time, and a connection that its server does not know to be dead, are other tests' matter.
+ *
  * CONTROL is a FIFO that is held open by who writes a command a line into it; its end is the end:
  *   down bN, up bN   the backend is killed or taken out from now on; is back
  *   leave bN         what is connected to it closes in order
@@ -58,6 +61,7 @@ enum {
 	SHORT_MS = 8000, /* half of the connections live for so long at most */
 	LONG_MS = 60000, /* and the others */
 	STALL_MS = 12000,
+	PORT_FIRST = 2000,
 	SLACK_MS = 200,
 };
 
@@ -269,30 +273,41 @@ static uint64_t lifetime(void)
 	return below(2) ? 1000 + below(SHORT_MS) : SHORT_MS + below(LONG_MS - SHORT_MS);
 }
 
+static uint16_t next_port(int family)
+{
+	static uint16_t ports[2];
+	uint16_t *port = &ports[family == AF_INET6];
+
+	if (!*port)
+		*port = (uint16_t)(PORT_FIRST + below(UINT16_MAX - PORT_FIRST));
+	*port = *port == UINT16_MAX ? PORT_FIRST : *port + 1;
+	return *port;
+}
+
 static void open_one(struct connection *connection)
 {
 	const union address *target = &targets[below(target_count)];
 	bool is4 = target->any.sa_family == AF_INET;
 	socklen_t size = is4 ? sizeof(target->ip4) : sizeof(target->ip6);
 	struct epoll_event event = {.events = EPOLLIN | EPOLLOUT, .data.ptr = connection};
-	union address own;
+	union address own = {.ip6.sin6_family = target->any.sa_family};
 	int fd = socket(target->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
 
 	if (fd < 0)
 		return;
-	if ((connect(fd, &target->any, size) && errno != EINPROGRESS) ||
+	/* The port stands at the same place in both. */
+	own.ip4.sin_port = htons(next_port(own.any.sa_family));
+	if (bind(fd, &own.any, size) || (connect(fd, &target->any, size) && errno != EINPROGRESS) ||
 	    epoll_ctl(poll_fd, EPOLL_CTL_ADD, fd, &event)) {
 		close(fd);
 		return;
 	}
-	size = sizeof(own);
-	getsockname(fd, &own.any, &size);
 	*connection = (struct connection){
 		.fd = fd,
 		.state = CONNECTING,
 		.family = is4 ? 4 : 6,
 		.id = opened_count++,
-		.port = ntohs(is4 ? own.ip4.sin_port : own.ip6.sin6_port),
+		.port = ntohs(own.ip4.sin_port),
 		.opened = now,
 		.last = now,
 		.close_at = now + lifetime(),
