@@ -1,0 +1,509 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 120
+#
+# Connections that live through anything: two thousand of them and more, through two nodes behind a
+# router that spreads by ECMP, to six backends, while backends and nodes fail, leave and return in
+# an order that a printed seed decides.
+#
+#   chaos.sh [SEED [SECONDS [MODE]]]        MODE is gue (with second chance, if there is one) or ipip
+#
+#   client -- router -- lb1, lb2 (one-armed)
+#                  \--- b1 .. b6 (agent, tests/e2e/server.c)
+#
+# tests/e2e/clients.c checks every byte. It is told when a backend is killed or in maintenance:
+# what breaks then on that one is excused. Two kinds of phase take turns:
+#   many    up to three backends at once are not as usual; the nodes keep their flows, though their
+#           daemons may be killed. A flow table has to be enough for these.
+#   double  a node loses all it knows, or the router moves flows to the other node, while one
+#           backend is killed, drains, is added ...: only the second chance covers that.
+# Between two of them all is well again, and what was opened meanwhile is closed in order: faults
+# that a third one follows are not what is promised.
+# Ends with `chaos: connections=N events=N broken=N excused=N`, and with status 0 if broken is 0 or,
+# without second chance, if every broken one fell into a double fault.
+
+set -u
+# shellcheck source=tests/lib/netns.sh
+. "$(dirname "$0")/../lib/netns.sh"
+
+BACKENDS=6 NODES=2 PORT=80
+SEED=${1:-$((RANDOM * 32768 + RANDOM))}
+RUN_SECONDS=${2:-18}
+MODE=${3:-gue}
+LIVE=${CHAOS_CONNECTIONS:-2000}
+PEERS=$ROOT/build/tests/e2e
+EVENT_LEAST_MS=300 EVENT_MORE_MS=1200
+PHASE_MS=9000
+SETTLE_MS=2200 # clients.c closes what it was told to within 1.6 s
+
+declare -a LISTED=() # by backend: is it in the file
+declare -a STATE=()  # active, drain, maint
+declare -a FAULT=()  # none, server, link
+declare -a WEIGHT=()
+declare -a NODE=()   # up, headless (its daemon is dead), dead, starting
+declare -a HOPS=()   # by node: its weight in the router's route, 0: not in it
+events=0 reports=0
+double_ms=() # when flows of a node went to one without state
+
+now_ms() { echo $((${EPOCHREALTIME/./} / 1000)); }
+
+# pick NAME...: one of them, by the seed, in $picked. Not in a subshell, which would have the same
+# numbers again.
+pick() {
+	local index=$((RANDOM % $# + 1))
+	picked=${!index}
+}
+
+stamp() {
+	local ms=$(($(now_ms) - begin_ms))
+	printf '%d.%03d' $((ms / 1000)) $((ms % 1000))
+}
+
+event() {
+	events=$((events + 1))
+	say "$(stamp) $*"
+	echo "$(now_ms) $*" >>"$DIR/events"
+}
+
+control() { echo "$*" >&"$CONTROL"; }
+
+# --- configuration ---
+
+pool_config() {
+	local i stem=$2
+	cat <<-END
+		- name: $1
+		  check: {type: tcp, port: $PORT, interval: 400ms, timeout: 300ms, rise: 1, fall: 2}
+		  backends:
+	END
+	for ((i = 1; i <= BACKENDS; i++)); do
+		! ${LISTED[i]} || say "  - {name: b$i, address: \"$stem$i\"," \
+			"weight: ${WEIGHT[i]}, state: ${STATE[i]}}"
+	done
+}
+
+# An idle flow is forgotten after 8 s; a client sends at least every 1.6 s.
+chaos_config() {
+	cat <<-END
+		node:
+		  name: $TAG-lb$1
+		  interfaces: [eth0]
+		  xdp: native
+		  tunnel: {source4: 100.64.$1.0/24, source6: "2001:db8:f:$1::/64"}
+		  flows: {entries: 64Ki, established: 8s, handshake: 8s, closing: 4s}
+		seed: chaos
+		pools:
+		$(pool_config web4 10.0.1.1)
+		$(pool_config web6 2001:db8:1::1)
+		services:
+		- {name: shop4, vips: [$VIP4], listen: [tcp/$PORT], pool: web4, $SERVICE}
+		- {name: shop6, vips: ["$VIP6"], listen: [tcp/$PORT], pool: web6, $SERVICE}
+	END
+}
+
+# --- nodes ---
+
+# The router sends to the nodes by their weights; without any, to nobody.
+route() {
+	local i hops4=() hops6=()
+	for ((i = 1; i <= NODES; i++)); do
+		[ "${HOPS[i]}" = 0 ] || {
+			hops4+=(nexthop via "192.0.2.1$i" weight "${HOPS[i]}")
+			hops6+=(nexthop via "2001:db8:2::1$i" weight "${HOPS[i]}")
+		}
+	done
+	in_ns router ip route replace $VIP4 "${hops4[@]}"
+	in_ns router ip -6 route replace $VIP6 "${hops6[@]}"
+}
+
+node_run() {
+	chaos_config "$1" >"$DIR/lb$1.yaml"
+	spawn "lb$1" "lb$1" "$WEIR" run --config "$DIR/lb$1.yaml"
+}
+
+# Every backend in its file that should answer does, and the others do not.
+node_knows() {
+	local i want=''
+	for ((i = 1; i <= BACKENDS; i++)); do
+		! ${LISTED[i]} || want+="b$i $([ "${FAULT[i]}" = none ] && echo healthy || echo unhealthy) "
+	done
+	[ "$(node_status "$1" | jq -r '.pools[] | select(.name == "web4").backends[] |
+		"\(.name) \(.health)"' | tr '\n' ' ')" = "$want" ] || return 1
+	[ "$(node_status "$1" | jq -r '.pools[] | select(.name == "web6").backends[] |
+		"\(.name) \(.health)"' | tr '\n' ' ')" = "$want" ]
+}
+
+nodes_that_are() {
+	local i
+	for ((i = 1; i <= NODES; i++)); do
+		[ "${NODE[i]}" != "$1" ] || echo "$i"
+	done
+}
+
+# What the other node has of these flows is nothing.
+flows_move() { double_ms+=("$(now_ms)"); }
+
+kill_daemon() {
+	event "the daemon of lb$1 is killed"
+	end "lb$1" KILL
+	NODE[$1]=headless
+}
+
+restart_daemon() {
+	node_run "$1"
+	NODE[$1]=starting
+	event "the daemon of lb$1 starts again"
+}
+
+# The router learns of it later than it happens.
+kill_node() {
+	event "lb$1 dies"
+	in_ns router ip link set "lb$1" down
+	sleep "0.$((RANDOM % 3))"
+	NODE[$1]=dead HOPS[$1]=0
+	flows_move
+	route
+	end "lb$1" KILL
+	rm -rf "${PINS:?}/$TAG-lb$1"
+}
+
+return_node() {
+	event "lb$1 starts, with nothing"
+	in_ns router ip link set "lb$1" up
+	node_run "$1"
+	NODE[$1]=starting
+}
+
+# Nodes that were started serve as soon as they know their backends.
+look_at_nodes() {
+	local i
+	for i in $(nodes_that_are starting); do
+		node_knows "$i" || continue
+		NODE[i]=up
+		if [ "${HOPS[i]}" = 0 ]; then
+			HOPS[i]=1
+			flows_move
+			route
+			event "the router uses lb$i again"
+		fi
+	done
+}
+
+weigh_hops() {
+	local i
+	flows_move
+	for i in $(nodes_that_are up); do
+		HOPS[i]=$((RANDOM % 3 + 1))
+	done
+	route
+	event "the router weighs the nodes ${HOPS[*]}"
+}
+
+# --- backends ---
+
+serve() { spawn "b$1-server" "b$1" "$PEERS/server" "b$1" $PORT; }
+listens() { in_ns "b$1" ss -Hltn "sport = :$PORT" | grep -q .; }
+
+kill_backend() {
+	control "down b$1"
+	picked=${2:-}
+	[ -n "$picked" ] || pick server link
+	FAULT[$1]=$picked
+	event "b$1 is killed: its $picked"
+	if [ "$picked" = server ]; then
+		end "b$1-server" KILL
+	else
+		in_ns router ip link set "b$1" down
+	fi
+}
+
+return_backend() {
+	event "b$1 returns"
+	if [ "${FAULT[$1]}" = server ]; then
+		serve "$1"
+		wait_for 5 listens "$1" || fail "the server of b$1 listens"
+	else
+		in_ns router ip link set "b$1" up
+	fi
+	FAULT[$1]=none
+	control "up b$1"
+}
+
+# Every node whose daemon runs reads the new file: by a start that takes over what is pinned.
+new_file() {
+	local i
+	for i in $(nodes_that_are up) $(nodes_that_are starting); do
+		end "lb$i" KILL
+		node_run "$i"
+		NODE[i]=starting
+	done
+}
+
+set_state() {
+	[ "$2" != maint ] || control "down b$1"
+	STATE[$1]=$2
+	event "b$1 is $2"
+	new_file
+}
+
+# Its connections are void for the nodes only when these have read it.
+make_active() {
+	local was=${STATE[$1]}
+	set_state "$1" active
+	[ "$was" != maint ] || control "up b$1"
+}
+
+weigh() {
+	WEIGHT[$1]=$2
+	event "b$1 has the weight $2"
+	new_file
+}
+
+add_backend() {
+	LISTED[$1]=true
+	event "b$1 is added"
+	new_file
+}
+
+# One that drained, and that nobody uses any more.
+remove_backend() {
+	control "leave b$1"
+	wait_for 5 nobody_at "$1" || {
+		control "list b$1"
+		fail "the connections of b$1 close in order"
+	}
+	LISTED[$1]=false STATE[$1]=active
+	event "b$1 is removed"
+	new_file
+}
+
+report() {
+	local mark=$((reports++))
+	control "report $mark"
+	wait_for 10 grep -q "^report $mark " "$DIR/clients.log" || fail "the clients answer"
+	reported=$(grep "^report $mark " "$DIR/clients.log")
+}
+nobody_at() { report && [[ "$reported " == *" b$1=0 "* ]]; }
+live() { report && [[ $reported =~ live=([0-9]+) ]] && [ "${BASH_REMATCH[1]}" -ge "$1" ]; }
+
+# usual N, odd N: whether the backend serves as any other.
+usual() {
+	${LISTED[$1]} && [ "${STATE[$1]} ${FAULT[$1]} ${WEIGHT[$1]}" = "active none 100" ]
+}
+odd() { ! usual "$1" && [ $1 != $SPARE ] || { [ $1 = $SPARE ] && ${LISTED[$1]}; }; }
+
+odd_ones() {
+	local i
+	for ((i = 1; i <= BACKENDS; i++)); do
+		! odd $i || echo $i
+	done
+}
+
+# --- what happens ---
+
+# One more backend becomes odd.
+disturb() {
+	local i usual=()
+	for ((i = 1; i <= BACKENDS; i++)); do
+		[ $i = $SPARE ] || ! usual $i || usual+=($i)
+	done
+	pick kill kill drain maint weight add
+	local what=$picked
+	pick "${usual[@]}"
+	case $what in
+	kill) kill_backend "$picked" ;;
+	drain | maint) set_state "$picked" $what ;;
+	weight) weigh "$picked" $((RANDOM % 5 * 10 + 10)) ;;
+	add) ${LISTED[SPARE]} || add_backend $SPARE ;;
+	esac
+}
+
+# An odd one becomes usual.
+mend() {
+	local i=$1
+	if [ "${FAULT[i]}" != none ]; then
+		return_backend "$i"
+	elif [ "${STATE[i]}" != active ] && [ "$i" != $SPARE ]; then
+		make_active "$i"
+	elif [ "${WEIGHT[i]}" != 100 ]; then
+		weigh "$i" 100
+	elif [ "${STATE[i]}" = drain ]; then
+		remove_backend "$i"
+	else
+		set_state "$i" drain
+	fi
+}
+
+# Who had to lose its state has it back, and every flow is where a new one would go.
+settle() {
+	local i
+	for i in $(odd_ones) $(odd_ones | grep -x $SPARE); do
+		mend "$i"
+	done
+	for i in $(nodes_that_are headless); do
+		restart_daemon "$i"
+	done
+	for i in $(nodes_that_are dead); do
+		return_node "$i"
+	done
+	wait_for 15 all_up || fail "both nodes are up"
+	control "renew $(($(now_ms) - phase_ms))"
+	settled_ms=$(($(now_ms) + SETTLE_MS))
+	until [ "$(now_ms)" -ge $settled_ms ]; do
+		sleep 0.05
+	done
+	phase_ms=$(now_ms)
+}
+all_up() { look_at_nodes; [ "$(nodes_that_are up | wc -l)" = $NODES ]; }
+
+# several_odd LIMIT: a backend's event, with so many odd ones at most.
+backend_event() {
+	local odd
+	mapfile -t odd < <(odd_ones)
+	if [ ${#odd[@]} = 0 ] || { [ ${#odd[@]} -lt "$1" ] && [ $((RANDOM % 2)) = 0 ]; }; then
+		disturb
+	else
+		pick "${odd[@]}"
+		mend "$picked"
+	fi
+}
+
+daemon_event() {
+	local i
+	for i in $(nodes_that_are headless); do
+		restart_daemon "$i"
+		return
+	done
+	pick 1 2
+	[ "${NODE[picked]}" != up ] || kill_daemon "$picked"
+}
+
+node_event() {
+	local up
+	mapfile -t up < <(nodes_that_are up)
+	if [ "$(nodes_that_are dead)" != "" ]; then
+		return_node "$(nodes_that_are dead)"
+	elif [ ${#up[@]} = $NODES ]; then
+		pick kill kill weigh
+		if [ "$picked" = weigh ]; then
+			weigh_hops
+		else
+			pick 1 2
+			kill_node "$picked"
+		fi
+	fi
+}
+
+phase_many() {
+	pick backend backend backend daemon
+	case $picked in
+	backend) backend_event 3 ;;
+	daemon) daemon_event ;;
+	esac
+}
+
+# After the backend's event comes its opposite and then rest, for there may be but one.
+phase_double() {
+	pick backend node node
+	case $picked in
+	node) node_event ;;
+	backend)
+		local before
+		before=$(odd_ones)
+		backend_event 1
+		[ "$before" = "" ] || [ "$(odd_ones)" != "" ] || settle
+		;;
+	esac
+}
+
+play() {
+	local next=$begin_ms phase=many turn
+	phase_ms=$begin_ms
+	turn=$((begin_ms + PHASE_MS))
+	while [ "$(now_ms)" -lt $((begin_ms + RUN_SECONDS * 1000)) ]; do
+		look_at_nodes
+		if [ "$(now_ms)" -ge $turn ]; then
+			settle
+			[ $phase = many ] && phase=double || phase=many
+			say "$(stamp) -- $phase"
+			turn=$(($(now_ms) + PHASE_MS))
+		elif [ "$(now_ms)" -ge "$next" ]; then
+			phase_$phase
+			next=$(($(now_ms) + EVENT_LEAST_MS + RANDOM % EVENT_MORE_MS))
+		fi
+		sleep 0.05
+	done
+	settle
+}
+
+# --- the whole ---
+
+bring_up() {
+	local i
+	topology $NODES $BACKENDS
+	# By the five fields themselves. Policy 1 takes the hash that a packet has from its socket, if
+	# both are on one machine, and TCP chooses another with each retransmission.
+	for i in ipv4 ipv6; do
+		in_ns router sysctl -qw net.$i.fib_multipath_hash_policy=3 \
+			net.$i.fib_multipath_hash_fields=0x37
+	done
+	for i in balancers backends; do
+		in_ns router ip link set $i address \
+			"$(in_ns router ip -j link show $i | jq -r '.[0].address')"
+	done
+	# With the pauses of a second at most (where the kernel has this), what is lost shows soon.
+	in_ns client sysctl -qw net.ipv4.tcp_rto_max_ms=1000 2>/dev/null
+	for ((i = 1; i <= BACKENDS; i++)); do
+		in_ns "b$i" sysctl -qw net.ipv4.tcp_rto_max_ms=1000 2>/dev/null
+		LISTED[i]=true STATE[i]=active FAULT[i]=none WEIGHT[i]=100
+		# So that the clients know whose a packet is.
+		in_ns "b$i" sysctl -qw net.ipv4.ip_default_ttl=$((100 + i)) \
+			net.ipv6.conf.all.hop_limit=$((100 + i)) \
+			net.ipv6.conf.eth0.hop_limit=$((100 + i))
+		serve $i
+		agent_start "b$i"
+	done
+	LISTED[SPARE]=false
+	for ((i = 1; i <= NODES; i++)); do
+		in_ns router ip route add "100.64.$i.0/24" via "192.0.2.1$i"
+		in_ns router ip route add "2001:db8:f:$i::/64" via "2001:db8:2::1$i"
+		HOPS[i]=1
+		node_run $i
+		NODE[i]=starting
+	done
+	wait_for 15 all_up || fail "both nodes are up"
+	route
+}
+
+start_clients() {
+	mkfifo "$DIR/control"
+	exec {CONTROL}<>"$DIR/control"
+	spawn clients client "$PEERS/clients" "$DIR/control" "$LIVE" "$SEED" $PORT $VIP4 "$VIP6"
+	wait_for 20 live $((LIVE * 95 / 100)) || fail "$LIVE connections are alive"
+	say "$reported"
+}
+
+SPARE=$BACKENDS
+RANDOM=$SEED
+netns_begin
+say "# seed $SEED, $RUN_SECONDS seconds, $MODE"
+SERVICE="forward: $MODE, tracking: always"
+bring_up
+begin_ms=$(now_ms)
+start_clients
+begin_ms=$(now_ms)
+[ -z "${CHAOS_LOGS:-}" ] || trap 'cp "$DIR"/*.log "$DIR"/events "$DIR"/*.yaml "$CHAOS_LOGS"; echo $begin_ms >"$CHAOS_LOGS/begin"; netns_end' EXIT
+if [ -n "${CHAOS_PLAY:-}" ]; then
+	eval "$CHAOS_PLAY"
+else
+	play
+fi
+control stop
+wait_for 30 grep -q '^report end ' "$DIR/clients.log" || fail "the clients end"
+grep '^broken' "$DIR/clients.log"
+last=$(grep '^report end ' "$DIR/clients.log")
+say "$last"
+[[ $last =~ opened=([0-9]+)\ broken=([0-9]+)\ excused=([0-9]+) ]]
+connections=${BASH_REMATCH[1]} broken=${BASH_REMATCH[2]} excused=${BASH_REMATCH[3]}
+say "chaos: connections=$connections events=$events broken=$broken excused=$excused"
+[ "$broken" = 0 ]
