@@ -82,8 +82,6 @@ bool pool_member_is_cut(const struct pool *pool, size_t member, uint64_t now_ms)
  * date. Do that before its flag UP is seen again: its flows of meanwhile are elsewhere.
  */
 bool pool_member_returned(const struct pool *pool, size_t member);
-/* Brings shares to what they are at `now_ms`; the two that bring slots up do it too. */
-void pool_pass_time(struct pool *pool, uint64_t now_ms);
 /* When flags, shares or slots next change by time alone, or a survey may be wanted, later than
  * `now_ms`; UINT64_MAX: never. */
 uint64_t pool_next_deadline_ms(const struct pool *pool, uint64_t now_ms);

@@ -287,7 +287,7 @@ static void test_deadline(void **state)
 	assert_int_equal(flags(0), KEEP);
 	balancer_tick(balancer, 6000);
 	assert_int_equal(flags(0), 0);
-	assert_int_equal(balancer_deadline_ms(balancer, 6000), UINT64_MAX);
+	assert_true(balancer_deadline_ms(balancer, 6000) > 6000 + 1000);
 }
 
 /* Each service has its own way of forwarding, and a new file may change it. */
