@@ -251,11 +251,6 @@ uint64_t pool_next_deadline_ms(const struct pool *pool, uint64_t now_ms)
 	return next;
 }
 
-void pool_pass_time(struct pool *pool, uint64_t now_ms)
-{
-	members_update(&pool->members, now_ms);
-}
-
 bool pool_member_returned(const struct pool *pool, size_t member)
 {
 	const struct member *it = member_of(pool, member);

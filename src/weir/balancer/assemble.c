@@ -60,6 +60,15 @@ enum pool_admin assemble_admin(enum conf_state state)
 	return POOL_ACTIVE;
 }
 
+static bool has_second_chance(const struct conf *conf, const struct conf_pool *pool)
+{
+	for (size_t i = 0; i < conf->service_count; i++) {
+		if (conf->services[i].pool == pool && conf->services[i].second_chance)
+			return true;
+	}
+	return false;
+}
+
 int assemble_pool(const struct conf *conf, const struct conf_pool *pool, const uint32_t *indices,
 		  enum pool_health health, struct pool **ret)
 {
@@ -75,6 +84,7 @@ int assemble_pool(const struct conf *conf, const struct conf_pool *pool, const u
 		.drain_limit_ms = pool->drain_limit_ms,
 		.idle_ms = conf->node.flows.established_ms,
 		.datagram_ms = conf->node.flows.udp_ms,
+		.doubt_ms = has_second_chance(conf, pool) ? conf->node.flows.established_ms : 0,
 		.members = members,
 		.member_count = pool->backend_count,
 	};

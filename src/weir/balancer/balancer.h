@@ -71,5 +71,16 @@ void balancer_set_source(struct balancer *balancer, const struct addr *source);
 uint64_t balancer_deadline_ms(const struct balancer *balancer, uint64_t now_ms);
 void balancer_tick(struct balancer *balancer, uint64_t now_ms);
 
+/*
+ * Slots stay in transition until the flow table is seen to hold nothing against their end. Does a
+ * piece of looking, of a millisecond at most; returns in how many it wants to go on, UINT64_MAX:
+ * when something has changed, or at the deadline.
+ */
+uint64_t balancer_survey(struct balancer *balancer, uint64_t now_ms);
+/* The backend's live entries when the table was last looked through. */
+uint32_t balancer_flows(const struct balancer *balancer, size_t pool, size_t member);
+/* Whether the service's flows may still come from an old table (abi_service.old_table). */
+bool balancer_service_flips(const struct balancer *balancer, size_t service);
+
 /* What the packet path needs for it: bits of enum abi_feature. */
 uint32_t balancer_features(const struct conf *conf);

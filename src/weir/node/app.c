@@ -58,6 +58,15 @@ int app_is_ready(const struct app *app)
 
 static void on_deadline(uv_timer_t *timer);
 
+static void on_survey(uv_timer_t *timer)
+{
+	struct app *app = timer->data;
+	uint64_t pause = balancer_survey(app->balancer, now_ms());
+
+	if (pause != UINT64_MAX)
+		uv_timer_start(&app->survey, on_survey, pause, 0);
+}
+
 static void arm_deadline(struct app *app)
 {
 	uint64_t now = now_ms(), deadline = balancer_deadline_ms(app->balancer, now);
@@ -66,6 +75,9 @@ static void arm_deadline(struct app *app)
 		uv_timer_stop(&app->deadline);
 	else
 		uv_timer_start(&app->deadline, on_deadline, deadline > now ? deadline - now : 0, 0);
+	/* What changes a slot or lets time pass may give it something to look for. */
+	if (!uv_is_active((uv_handle_t *)&app->survey))
+		uv_timer_start(&app->survey, on_survey, 0, 0);
 }
 
 static void on_deadline(uv_timer_t *timer)
@@ -422,6 +434,7 @@ static void stop_work(struct app *app)
 		nexthops_close(app->nexthops);
 	uv_close((uv_handle_t *)&app->deadline, NULL);
 	uv_close((uv_handle_t *)&app->settle, NULL);
+	uv_close((uv_handle_t *)&app->survey, NULL);
 }
 
 int app_run(const struct conf *conf, const char *file, struct err *err)
@@ -433,7 +446,8 @@ int app_run(const struct conf *conf, const char *file, struct err *err)
 		return ret;
 	uv_timer_init(&app.daemon.loop, &app.deadline);
 	uv_timer_init(&app.daemon.loop, &app.settle);
-	app.deadline.data = app.settle.data = &app;
+	uv_timer_init(&app.daemon.loop, &app.survey);
+	app.deadline.data = app.settle.data = app.survey.data = &app;
 	ret = start(&app, err);
 	if (!ret) {
 		log_info("running", "node=%s file=%s services=%zu pools=%zu backends=%zu",

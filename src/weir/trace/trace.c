@@ -306,6 +306,20 @@ static void set_sources(struct trace *trace)
 	balancer_set_source(trace->balancer, &source6);
 }
 
+/* All others are healthy; only now, so that nobody's slots have moved and no flow is elsewhere. */
+static void settle_others(struct trace *trace)
+{
+	for (size_t p = 0; p < trace->conf->pool_count; p++) {
+		const struct pool *pool = balancer_pool(trace->balancer, p);
+
+		for (size_t m = 0; m < pool_member_count(pool); m++) {
+			if (pool_member_health(pool, m) == POOL_UNKNOWN)
+				balancer_set_health(trace->balancer, p, m, POOL_HEALTHY, 0);
+		}
+	}
+	balancer_settle(trace->balancer, 0);
+}
+
 /* Counters of an engine that was just opened are at zero. */
 static void ignore_record(void *arg, uint32_t record)
 {
@@ -316,7 +330,7 @@ static void ignore_record(void *arg, uint32_t record)
 static int fill_tables(struct trace *trace)
 {
 	static const struct balancer_start start = {
-		.health = POOL_HEALTHY,
+		.health = POOL_UNKNOWN,
 		.new_backend = ignore_record,
 		.new_service = ignore_record,
 	};
@@ -337,7 +351,7 @@ static int fill_tables(struct trace *trace)
 			balancer_set_nexthop(trace->balancer, p, m, &trace->hop);
 	}
 	wrong = apply_options(trace);
-	balancer_settle(trace->balancer, 0);
+	settle_others(trace);
 	if (!wrong && trace_names_init(&trace->names, trace->balancer, trace->tables) != 0)
 		wrong = command_fail(name, "out of memory");
 	return wrong;

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which place each backend, service and pool has in the tables: the one it has had, if an earlier
+ * daemon left it one, else a free one.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "weir/balancer/assemble.h"
+#include "weir/balancer/records.h"
+#include "weir/balancer/state.h"
+
+static uint64_t backend_identity(const void *table, uint32_t index)
+{
+	return ((const struct abi_backend *)table)[index].identity;
+}
+
+static uint64_t service_identity(const void *table, uint32_t index)
+{
+	return ((const struct abi_service *)table)[index].identity;
+}
+
+static int claim_backends(struct balancer *balancer, struct records *records, size_t at,
+			  struct err *err)
+{
+	const struct conf_pool *conf = &balancer->conf->pools[at];
+	struct balanced_pool *pool = &balancer->pools[at];
+
+	pool->identity = assemble_name_identity("pool", conf->name);
+	pool->records = calloc(conf->backend_count, sizeof(*pool->records));
+	if (!pool->records)
+		return err_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < conf->backend_count; i++) {
+		uint64_t identity = assemble_record_identity(conf, &conf->backends[i]);
+		struct abi_backend *backend;
+		bool is_new;
+
+		pool->records[i] = records_claim(records, identity, &is_new);
+		if (!pool->records[i])
+			return err_set(err, -ENOSPC, "the tables hold %d backends at most",
+				       ABI_BACKENDS - 1);
+		backend = &balancer->tables->backends[pool->records[i]];
+		if (is_new) {
+			backend->flags = 0;
+			backend->generation++;
+			backend->identity = identity;
+			balancer->start->new_backend(balancer->start->arg, pool->records[i]);
+		}
+		dp_tables_set_tunnel(backend, &conf->backends[i].address);
+		backend->port = PKT_BE16(conf->backends[i].port);
+	}
+	return 0;
+}
+
+int places_claim_services(struct balancer *balancer, struct err *err)
+{
+	struct records records;
+	int ret =
+		records_init(&records, balancer->tables->services, ABI_SERVICES, service_identity);
+
+	if (ret)
+		return err_set(err, ret, "out of memory");
+	for (size_t i = 0; i < balancer->conf->service_count && !ret; i++) {
+		const char *name = balancer->conf->services[i].name;
+		uint64_t identity = assemble_name_identity("service", name);
+		bool is_new;
+
+		balancer->services[i] = records_claim(&records, identity, &is_new);
+		if (!balancer->services[i]) {
+			ret = err_set(err, -ENOSPC, "the tables hold %d services at most",
+				      ABI_SERVICES - 1);
+		} else if (is_new) {
+			balancer->tables->services[balancer->services[i]].identity = identity;
+			balancer->start->new_service(balancer->start->arg, balancer->services[i]);
+		}
+	}
+	records_fini(&records);
+	return ret;
+}
+
+/* The range that the pool's services point at already, if it has the right size. */
+static bool find_old_slots(const struct balancer *balancer, struct balanced_pool *pool)
+{
+	for (uint32_t i = 1; i < ABI_SERVICES; i++) {
+		const struct abi_service *service = &balancer->tables->services[i];
+
+		if (service->pool_identity == pool->identity &&
+		    (uint32_t)(service->table >> 32) == pool_table_size(pool->pool)) {
+			pool->first_slot = (uint32_t)service->table;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool keeps_seed(const struct balancer *balancer)
+{
+	return balancer->tables->node->slot_seed == assemble_seed(balancer->conf->seed);
+}
+
+static size_t use(struct range *used, size_t count, uint64_t table)
+{
+	if (!(table >> 32))
+		return count;
+	used[count] = (struct range){(uint32_t)table, (uint32_t)(table >> 32)};
+	return count + 1;
+}
+
+/* Ranges that packets find now; `used` has room for two a service. */
+static size_t ranges_in_use(const struct balancer *balancer, struct range *used)
+{
+	size_t count = 0;
+
+	for (uint32_t i = 1; i < ABI_SERVICES; i++) {
+		const struct abi_service *service = &balancer->tables->services[i];
+
+		count = use(used, count, service->table);
+		if (service->flags & ABI_SERVICE_FLIP && !balancer->no_room_for_flips)
+			count = use(used, count, service->old_table);
+	}
+	return count;
+}
+
+/* Gives slots to all pools that keep none. 0, or -ENOSPC and the pool. */
+static int find_free_slots(struct balancer *balancer, struct range *used, size_t *ret_pool)
+{
+	size_t count = ranges_in_use(balancer, used);
+
+	for (size_t i = 0; i < balancer->conf->pool_count; i++) {
+		struct balanced_pool *pool = &balancer->pools[i];
+		uint32_t size = pool_table_size(pool->pool);
+		int ret;
+
+		if (pool->adopted || pool->spoiled)
+			continue;
+		ret = range_find(used, count, size, ABI_SLOTS, &pool->first_slot);
+		if (ret) {
+			*ret_pool = i;
+			return ret;
+		}
+		count = use(used, count, abi_table(pool->first_slot, size));
+	}
+	return 0;
+}
+
+/*
+ * Another seed gives slots another meaning, so that the old ones should stay for a time. Where
+ * there is no room for both, first those that are only there for such a reason go, then all are
+ * written over, which cuts flows, but a table that is full now must not be full for ever.
+ */
+static int make_room(struct balancer *balancer, struct range *used, size_t *ret_pool)
+{
+	bool any = false;
+
+	if (!balancer->no_room_for_flips) {
+		balancer->no_room_for_flips = true;
+		return find_free_slots(balancer, used, ret_pool);
+	}
+	for (size_t i = 0; i < balancer->conf->pool_count; i++) {
+		struct balanced_pool *pool = &balancer->pools[i];
+
+		pool->spoiled = !pool->adopted && find_old_slots(balancer, pool);
+		any |= pool->spoiled;
+	}
+	return any ? find_free_slots(balancer, used, ret_pool) : -ENOSPC;
+}
+
+int places_find_slots(struct balancer *balancer, struct err *err)
+{
+	struct range *used = calloc(2 * ABI_SERVICES + balancer->conf->pool_count, sizeof(*used));
+	const struct pool *pool;
+	size_t at = 0;
+	int ret;
+
+	if (!used)
+		return err_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < balancer->conf->pool_count; i++)
+		balancer->pools[i].adopted = keeps_seed(balancer) &&
+					     find_old_slots(balancer, &balancer->pools[i]);
+	ret = find_free_slots(balancer, used, &at);
+	for (int tries = 0; ret && tries < 2; tries++)
+		ret = make_room(balancer, used, &at);
+	free(used);
+	if (!ret)
+		return 0;
+	pool = balancer->pools[at].pool;
+	return err_set(err, ret, "pool %s: its %u slots do not fit: all pools together have %d",
+		       pool_name(pool), pool_table_size(pool), ABI_SLOTS);
+}
+
+/*
+ * What an earlier daemon left healthy is. Of the others the flags do not say why they are not
+ * (failed, never checked), so their first check decides, and till then flows stay.
+ */
+static void inherit_health(struct balancer *balancer, size_t at)
+{
+	struct balanced_pool *pool = &balancer->pools[at];
+
+	for (size_t i = 0; i < pool_member_count(pool->pool); i++) {
+		uint32_t flags = balancer->tables->backends[pool->records[i]].flags;
+
+		pool_set_health(pool->pool, i,
+				flags & ABI_BACKEND_HEALTHY ? POOL_HEALTHY
+							    : balancer->start->health,
+				balancer->start->now_ms);
+	}
+}
+
+int places_build_pools(struct balancer *balancer, struct err *err)
+{
+	const struct conf *conf = balancer->conf;
+	struct records records;
+	int ret =
+		records_init(&records, balancer->tables->backends, ABI_BACKENDS, backend_identity);
+
+	if (ret)
+		return err_set(err, ret, "out of memory");
+	for (size_t i = 0; i < conf->pool_count && !ret; i++) {
+		ret = claim_backends(balancer, &records, i, err);
+		if (ret)
+			break;
+		ret = assemble_pool(conf, &conf->pools[i], balancer->pools[i].records, POOL_UNKNOWN,
+				    &balancer->pools[i].pool);
+		if (ret) {
+			err_set(err, ret, "pool %s: cannot build its table: %s",
+				conf->pools[i].name, strerror(-ret));
+			break;
+		}
+		if (balancer->start->prepare)
+			balancer->start->prepare(balancer->start->arg, i, balancer->pools[i].pool);
+		inherit_health(balancer, i);
+	}
+	records_fini(&records);
+	return ret;
+}

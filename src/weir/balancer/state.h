@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a balancer is, shared by the files that make it: places.c gives everything its place in the
+ * tables, write.c fills them, flips.c sees to services whose slots change their meaning, survey.c
+ * walks the flow table, balancer.c does the rest.
+ */
+#pragma once
+
+#include "weir/balancer/balancer.h"
+#include "weir/balancer/survey.h"
+
+struct balanced_pool {
+	struct pool *pool;
+	uint64_t identity;
+	uint32_t *records; /* of its members */
+	uint32_t first_slot;
+	bool adopted;   /* its slots are those of an earlier daemon, and mean the same */
+	bool spoiled;   /* they are, but mean something else: there was no room for others */
+	bool unsettled; /* members changed since the slots were written */
+	bool surveyed;  /* the survey that is under way looks at it */
+};
+
+struct balancer {
+	const struct conf *conf;
+	struct dp_tables *tables;
+	const struct balancer_start *start; /* while it begins */
+	struct balanced_pool *pools;
+	uint32_t *services;      /* records */
+	uint64_t *flip_until_ms; /* of services; 0: none is under way */
+	bool no_room_for_flips;  /* old tables had to be given up */
+	struct survey survey;
+};
+
+/* Where the configuration's pool stands among the balancer's. */
+static inline struct balanced_pool *balanced_pool(const struct balancer *balancer,
+						  const struct conf_pool *pool)
+{
+	return &balancer->pools[pool - balancer->conf->pools];
+}
+
+static inline uint64_t *balanced_slots(const struct balancer *balancer,
+				       const struct balanced_pool *pool)
+{
+	return balancer->tables->slots + pool->first_slot;
+}
+
+/* --- places.c: 0, or -errno and err --- */
+
+/* Builds the pools, with records for their members. */
+int places_build_pools(struct balancer *balancer, struct err *err);
+int places_claim_services(struct balancer *balancer, struct err *err);
+/* Each pool keeps its slots or gets free ones; those in use now stay whole until the end. */
+int places_find_slots(struct balancer *balancer, struct err *err);
+
+/* --- write.c --- */
+
+int write_all(struct balancer *balancer, struct err *err);
+/* A member's flags as they are at `now_ms`, without UP while pool_member_returned. */
+void write_flag(struct balancer *balancer, size_t pool, size_t member, uint64_t now_ms);
+void write_flags(struct balancer *balancer, size_t pool, uint64_t now_ms);
+
+/* --- flips.c --- */
+
+/* Which services' flows come by another table or another policy than they went. */
+void flips_find(struct balancer *balancer);
+/* Says so in their records, before anything of theirs changes. */
+void flips_write(struct balancer *balancer);
+bool flips_are_of(const struct balancer *balancer, const struct balanced_pool *pool);
+void flips_tick(struct balancer *balancer, uint64_t now_ms);
+uint64_t flips_deadline_ms(const struct balancer *balancer);

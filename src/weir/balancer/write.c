@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The tables are written in the order in which nothing points at what is not there yet: backends,
+ * slots, services, VIPs. Last, what the configuration no longer names is taken away in the opposite
+ * order.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/time.h"
+#include "weir/balancer/assemble.h"
+#include "weir/balancer/state.h"
+#include "weir/tables/access.h"
+#include "weir/tables/servers.h"
+#include "weir/tables/tiers.h"
+#include "weir/tables/vips.h"
+
+/* As long as Linux waits for the rest of a datagram. */
+enum { FRAGMENT_MS = 30 * 1000 };
+
+static uint32_t host_bits(unsigned length, unsigned total)
+{
+	unsigned bits = total - length;
+
+	return bits >= 32 ? UINT32_MAX : (1U << bits) - 1;
+}
+
+/* The age up to which an entry holds: ages count from 1 (choose/flow.h). */
+static uint32_t ticks(uint64_t ms)
+{
+	return (uint32_t)((ms * TIME_MILLI_NS + (1ULL << ABI_TICK_SHIFT) - 1) >> ABI_TICK_SHIFT) +
+	       1;
+}
+
+static void write_node(struct balancer *balancer)
+{
+	const struct conf_node *conf = &balancer->conf->node;
+	struct abi_node *node = balancer->tables->node;
+
+	node->established_ticks = ticks(conf->flows.established_ms);
+	node->handshake_ticks = ticks(conf->flows.handshake_ms);
+	node->closing_ticks = ticks(conf->flows.closing_ms);
+	node->udp_ticks = ticks(conf->flows.udp_ms);
+	node->fragment_ticks = ticks(FRAGMENT_MS);
+	node->insert_limit = conf->flows.insert_limit;
+	node->reply_limit = conf->reply_limit;
+	node->slow_limit = conf->slow_limit;
+	/* Without a prefix the source is the node's own address: balancer_set_source. */
+	node->source4_vary = 0;
+	node->source6_vary = 0;
+	if (conf->has_source4) {
+		node->source4 = dp_addr(&conf->source4.addr);
+		node->source4_vary = PKT_BE32(host_bits(conf->source4.length, 32));
+	}
+	if (conf->has_source6) {
+		node->source6 = dp_addr(&conf->source6.addr);
+		node->source6_vary = PKT_BE32(host_bits(conf->source6.length, 128));
+	}
+}
+
+void write_flag(struct balancer *balancer, size_t at, size_t member, uint64_t now_ms)
+{
+	struct balanced_pool *pool = &balancer->pools[at];
+	struct abi_backend *backend = &balancer->tables->backends[pool->records[member]];
+	uint32_t wanted = pool_member_flags(pool->pool, member, now_ms);
+
+	/* Flows that are cut for good: their pins must not match when it serves again. */
+	if (backend->flags & ABI_BACKEND_KEEP && pool_member_is_cut(pool->pool, member, now_ms))
+		backend->generation++;
+	if (pool_member_returned(pool->pool, member))
+		wanted &= ~(uint32_t)ABI_BACKEND_UP;
+	wanted |= backend->flags & (ABI_BACKEND_NEIGH | ABI_BACKEND_LINK);
+	if (backend->flags != wanted)
+		__atomic_store_n(&backend->flags, wanted, __ATOMIC_RELEASE);
+}
+
+void write_flags(struct balancer *balancer, size_t at, uint64_t now_ms)
+{
+	pool_advance(balancer->pools[at].pool, now_ms);
+	for (size_t i = 0; i < pool_member_count(balancer->pools[at].pool); i++)
+		write_flag(balancer, at, i, now_ms);
+}
+
+static uint32_t service_flags(const struct conf_service *conf)
+{
+	uint32_t flags = 0;
+
+	if (conf->tracking == CONF_TRACKING_ALWAYS)
+		flags |= ABI_SERVICE_TRACK;
+	else if (conf->tracking == CONF_TRACKING_TRANSITION)
+		flags |= ABI_SERVICE_TRANSITION;
+	if (conf->second_chance)
+		flags |= ABI_SERVICE_SECOND;
+	if (conf->oversize_df == CONF_OVERSIZE_ICMP)
+		flags |= ABI_SERVICE_TOO_BIG;
+	if (conf->rate_limit)
+		flags |= ABI_SERVICE_RATE;
+	if (conf->fragments == CONF_FRAGMENTS_PIN)
+		flags |= ABI_SERVICE_FRAGMENTS;
+	if (conf->mss_clamp > CONF_MSS_OFF)
+		flags |= ABI_SERVICE_MSS;
+	if (conf->oversize_nodf == CONF_NODF_FRAGMENT)
+		flags |= ABI_SERVICE_NODF_FRAGMENT;
+	else if (conf->oversize_nodf == CONF_NODF_ICMP)
+		flags |= ABI_SERVICE_NODF_ICMP;
+	if (conf->on_empty == CONF_EMPTY_REJECT)
+		flags |= ABI_SERVICE_REJECT;
+	else if (conf->on_empty == CONF_EMPTY_PASS)
+		flags |= ABI_SERVICE_PASS;
+	return flags;
+}
+
+/* What a flag speaks of is written before the flag. */
+static int write_service(struct balancer *balancer, struct access *access, size_t at,
+			 struct err *err)
+{
+	const struct conf_service *conf = &balancer->conf->services[at];
+	struct abi_service *service = &balancer->tables->services[balancer->services[at]];
+	uint32_t access_flags, policy_flags;
+	int ret = access_write(access, conf, balancer->services[at], &access_flags, err);
+
+	if (ret)
+		return ret;
+	service->mss = conf->mss_clamp;
+	service->rate_gap = assemble_rate_gap(conf->rate_limit);
+	service->mode = assemble_mode(conf);
+	policy_flags = servers_write_policy(conf, service);
+	if (balancer->flip_until_ms[at])
+		policy_flags |= ABI_SERVICE_FLIP;
+	__atomic_store_n(&service->flags, service_flags(conf) | access_flags | policy_flags,
+			 __ATOMIC_RELEASE);
+	return 0;
+}
+
+static void point_service(struct balancer *balancer, size_t at)
+{
+	const struct balanced_pool *pool =
+		balanced_pool(balancer, balancer->conf->services[at].pool);
+	struct abi_service *service = &balancer->tables->services[balancer->services[at]];
+	uint64_t table = abi_table(pool->first_slot, pool_table_size(pool->pool));
+
+	/* A start after a death in between must not take one pool's slots for another's. */
+	if (service->table != table)
+		__atomic_store_n(&service->pool_identity, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&service->table, table, __ATOMIC_RELEASE);
+	__atomic_store_n(&service->pool_identity, pool->identity, __ATOMIC_RELEASE);
+}
+
+/*
+ * The tables change together, and the seed with them: a packet in between finds the table that it
+ * should not, but one whose slots are in transition (flips.c), so only who begins just then is
+ * lost.
+ */
+static int write_services(struct balancer *balancer, struct access *access, struct err *err)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < balancer->conf->service_count && !ret; i++)
+		ret = write_service(balancer, access, i, err);
+	if (ret)
+		return ret;
+	for (size_t i = 0; i < balancer->conf->service_count; i++)
+		point_service(balancer, i);
+	__atomic_store_n(&balancer->tables->node->slot_seed, assemble_seed(balancer->conf->seed),
+			 __ATOMIC_RELEASE);
+	return 0;
+}
+
+/* --- taking away --- */
+
+static int drop_old_records(struct balancer *balancer, struct err *err)
+{
+	uint8_t *keep = calloc(ABI_BACKENDS + ABI_SERVICES, 1);
+	uint8_t *keep_service = keep + ABI_BACKENDS;
+
+	if (!keep)
+		return err_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < balancer->conf->service_count; i++)
+		keep_service[balancer->services[i]] = 1;
+	for (size_t i = 0; i < balancer->conf->pool_count; i++) {
+		for (size_t m = 0; m < balancer->conf->pools[i].backend_count; m++)
+			keep[balancer->pools[i].records[m]] = 1;
+	}
+	for (uint32_t i = 1; i < ABI_SERVICES; i++) {
+		struct abi_service *service = &balancer->tables->services[i];
+
+		if (!keep_service[i] && service->identity)
+			*service = (struct abi_service){0};
+	}
+	for (uint32_t i = 1; i < ABI_BACKENDS; i++) {
+		struct abi_backend *backend = &balancer->tables->backends[i];
+
+		if (keep[i] || !backend->identity)
+			continue;
+		__atomic_store_n(&backend->flags, 0, __ATOMIC_RELEASE);
+		backend->identity = 0;
+	}
+	free(keep);
+	return 0;
+}
+
+/* --- all of it --- */
+
+static int write_slots(struct balancer *balancer, struct err *err)
+{
+	uint64_t now_ms = balancer->start->now_ms;
+	int ret = 0;
+
+	for (size_t i = 0; i < balancer->conf->pool_count && !ret; i++) {
+		struct balanced_pool *pool = &balancer->pools[i];
+		uint64_t *slots = balanced_slots(balancer, pool);
+
+		if (pool->adopted)
+			ret = pool_adopt_slots(pool->pool, slots, now_ms);
+		if (ret)
+			return err_set(err, ret, "out of memory");
+		if (flips_are_of(balancer, pool))
+			pool_hold_slots(pool->pool, now_ms);
+		write_flags(balancer, i, now_ms);
+		pool_write_slots(pool->pool, slots, now_ms);
+	}
+	return 0;
+}
+
+static int write_tables(struct balancer *balancer, struct access *access, struct vips *vips,
+			struct err *err)
+{
+	int ret;
+
+	write_node(balancer);
+	flips_write(balancer);
+	ret = write_slots(balancer, err);
+	if (!ret)
+		ret = tiers_write(&balancer->conf->node, balancer->tables, err);
+	if (!ret)
+		ret = servers_write(balancer, balancer->tables, err);
+	if (!ret)
+		ret = write_services(balancer, access, err);
+	if (!ret)
+		ret = vips_write(vips, err);
+	if (!ret)
+		ret = servers_drop_old(balancer, balancer->tables, err);
+	if (ret)
+		return ret;
+	vips_drop(vips);
+	/* Packets that found what is gone by now must be through before it is written over. */
+	dp_tables_wait(balancer->tables);
+	ret = drop_old_records(balancer, err);
+	vips_clear(vips);
+	access_drop(access);
+	return ret;
+}
+
+int write_all(struct balancer *balancer, struct err *err)
+{
+	struct access access;
+	struct vips vips;
+	int ret = access_init(&access, balancer->tables, err);
+
+	if (ret)
+		return ret;
+	ret = vips_init(&vips, balancer->conf, balancer->services, balancer->tables, err);
+	if (!ret)
+		ret = write_tables(balancer, &access, &vips, err);
+	vips_fini(&vips);
+	access_fini(&access);
+	return ret;
+}
