@@ -14,12 +14,12 @@
  *	drain		as above	0		as above, and for drain_limit_ms at most
  *	maint		any		0		no
  *
- * The ramp is 100 % but for one that was away, failed or put aside, and is back: its first steps are
- * slow. One that has only just become known was not away.
+ * The ramp is 100 % but for one that was away, failed or put aside, and is back: its first steps
+ * are slow. One that has only just become known was not away.
  *
- * A backup's share is 0 unless too few others serve. Who still ramps up is not counted, or a pool of
- * one and its backup would give all to the one in its first step; so the backup goes on until it is
- * through. Who has weight 0 or 0 % is not counted: nothing comes to it. With nobody but such
+ * A backup's share is 0 unless too few others serve. Who still ramps up is not counted, or a pool
+ * of one and its backup would give all to the one in its first step; so the backup goes on until it
+ * is through. Who has weight 0 or 0 % is not counted: nothing comes to it. With nobody but such
  * members the pool is empty: the operator wants no flow there, which is not for us to overrule.
  */
 #include "pool/member.h"

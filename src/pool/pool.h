@@ -5,10 +5,11 @@
  * clock of its own (times are passed in). One thread.
  *
  * A member has a share of its own slots (0 to 100 %: pool/member.c), which follows from the file,
- * the operator, its checks and the time; the overlay decides who serves in its place in the rest. It
- * takes new flows (is usable) with a share above 0. Its established flows go on (keep) while it is
- * active, or draining for drain_limit_ms at most, and not unhealthy, and for on_down_keep_ms after it
- * failed (on_down: keep); one that is unhealthy to begin with keeps none; in maint they are cut.
+ * the operator, its checks and the time; the overlay decides who serves in its place in the rest.
+ * It takes new flows (is usable) with a share above 0. Its established flows go on (keep) while it
+ * is active, or draining for drain_limit_ms at most, and not unhealthy, and for on_down_keep_ms
+ * after it failed (on_down: keep); one that is unhealthy to begin with keeps none; in maint they
+ * are cut.
  */
 #pragma once
 
@@ -70,7 +71,7 @@ void pool_set_admin(struct pool *pool, size_t member, enum pool_admin admin, uin
 /* What the operator gives it of its weight, 0 to 100; 100 to begin with. */
 void pool_set_share(struct pool *pool, size_t member, unsigned percent, uint64_t now_ms);
 
-/* Brings shares to what they are at `now_ms`; what is set or written at a time does so by itself. */
+/* Brings shares to what they are at `now_ms`; so does all that is set or written at a time. */
 void pool_advance(struct pool *pool, uint64_t now_ms);
 /* ABI_BACKEND_UP, KEEP and HEALTHY as they are at `now_ms`; write them before the slots. */
 uint32_t pool_member_flags(const struct pool *pool, size_t member, uint64_t now_ms);
