@@ -206,7 +206,7 @@ static uint32_t run_segment(uint32_t flow, uint8_t tcp_flags)
 }
 
 /* Weight 0 in a new file: no new flow, and the old ones stay. */
-static void test_weight_0(void **state)
+static void test_case_10_in_a_file(void **state)
 {
 	enum { OLD = 200, NEW = 100000 };
 	static uint32_t owners[OLD];
@@ -359,9 +359,15 @@ static void test_link(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_same_file), TEST(test_other_file), TEST(test_flows_stay),
-		TEST(test_settle),    TEST(test_maint),      TEST(test_deadline),
-		TEST(test_weight_0),  TEST(test_forward),    TEST(test_link),
+		TEST(test_same_file),
+		TEST(test_other_file),
+		TEST(test_flows_stay),
+		TEST(test_settle),
+		TEST(test_maint),
+		TEST(test_deadline),
+		TEST(test_case_10_in_a_file),
+		TEST(test_forward),
+		TEST(test_link),
 		TEST(test_fragments),
 	};
 
