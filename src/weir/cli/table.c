@@ -20,6 +20,7 @@ struct options {
 	const char *config;
 	const char *pool;
 	const char *down, *drain, *maint; /* lists of names, or NULL */
+	const char *share;                /* of names with percents */
 	bool json;
 };
 
@@ -33,6 +34,7 @@ static const char help[] =
 	"  --down NAME,...  take these backends as failed; all others are taken as healthy\n"
 	"  --drain NAME,... as if the file said `state: drain`\n"
 	"  --maint NAME,... as if the file said `state: maint`\n"
+	"  --share NAME=PERCENT,...  as `weir weight` would set them, 0 to 100\n"
 	"  --json           {\"size\": slots, \"slots\": [\"backend\" or null, ...]}\n"
 	"  --help           this text\n";
 
@@ -44,13 +46,14 @@ static int set_once(const char **field, const char *option)
 /* 0, or the exit status to end with, and *done says so. */
 static int parse_options(int argc, char **argv, struct options *options, bool *done)
 {
-	enum { CONFIG = 256, POOL, DOWN, DRAIN, MAINT, JSON };
+	enum { CONFIG = 256, POOL, DOWN, DRAIN, MAINT, SHARE, JSON };
 	static const struct option longs[] = {
 		{"config", required_argument, NULL, CONFIG},
 		{"pool", required_argument, NULL, POOL},
 		{"down", required_argument, NULL, DOWN},
 		{"drain", required_argument, NULL, DRAIN},
 		{"maint", required_argument, NULL, MAINT},
+		{"share", required_argument, NULL, SHARE},
 		{"json", no_argument, NULL, JSON},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
@@ -65,6 +68,7 @@ static int parse_options(int argc, char **argv, struct options *options, bool *d
 		case DOWN: wrong = set_once(&options->down, "down"); break;
 		case DRAIN: wrong = set_once(&options->drain, "drain"); break;
 		case MAINT: wrong = set_once(&options->maint, "maint"); break;
+		case SHARE: wrong = set_once(&options->share, "share"); break;
 		case JSON: options->json = true; break;
 		case 'h': fputs(help, stdout); return EXIT_OK;
 		default: return EXIT_USAGE;
@@ -143,6 +147,30 @@ static int set_each(struct pool *pool, const char *names, void (*set)(struct poo
 	return 0;
 }
 
+/* The same with a list of NAME=PERCENT. */
+static int set_shares(struct pool *pool, const char *list)
+{
+	while (list) {
+		size_t length = strcspn(list, ","), name = strcspn(list, ",="), member;
+		unsigned percent = 0, digits = 0;
+
+		if (find_member(pool, list, name, &member))
+			return -1;
+		for (size_t i = name + 1; i < length && digits <= 3; i++, digits++)
+			percent = list[i] >= '0' && list[i] <= '9'
+					  ? percent * 10 + (unsigned)(list[i] - '0')
+					  : UINT16_MAX;
+		if (!digits || digits > 3 || percent > 100) {
+			fprintf(stderr, "weir table: \"%.*s\": a share is NAME=PERCENT, 0 to 100\n",
+				(int)length, list);
+			return -1;
+		}
+		pool_set_share(pool, member, percent, 0);
+		list = list[length] ? list + length + 1 : NULL;
+	}
+	return 0;
+}
+
 static int print_json(const struct pool *pool)
 {
 	json_t *slots = json_array(), *table = json_object();
@@ -164,32 +192,68 @@ static int print_json(const struct pool *pool)
 	return error ? command_fail("table", "cannot write the table") : EXIT_OK;
 }
 
-static const char *state_text(const struct pool *pool, size_t member)
+static struct show_label state_text(const struct pool *pool, size_t member, bool backup)
 {
 	enum pool_admin admin = pool_member_admin(pool, member);
+	unsigned share = pool_member_share(pool, member);
+	struct show_label ret;
 
 	if (admin != POOL_ACTIVE)
-		return show_admin(admin);
-	return pool_member_health(pool, member) == POOL_HEALTHY ? "up" : "down";
+		snprintf(ret.text, sizeof(ret.text), "%s", show_admin(admin));
+	else if (pool_member_health(pool, member) != POOL_HEALTHY)
+		snprintf(ret.text, sizeof(ret.text), "down");
+	else if (share == 0 && backup)
+		snprintf(ret.text, sizeof(ret.text), "backup");
+	else if (share < 100)
+		snprintf(ret.text, sizeof(ret.text), "%u%%", share);
+	else
+		snprintf(ret.text, sizeof(ret.text), "up");
+	return ret;
+}
+
+/*
+ * What a member would serve of all slots, 0 to 1, if what each one lends went to the others exactly
+ * in proportion to what they have; a ring is as one of smaller weights.
+ */
+static double ideal_share(const struct pool *pool, const struct conf_pool *conf, size_t member)
+{
+	double weights = 0, all = 0, more = 1, own;
+
+	for (size_t i = 0; i < conf->backend_count; i++) {
+		weights += conf->backends[i].weight;
+		all += conf->backends[i].weight * pool_member_share(pool, i) / 100.0;
+	}
+	own = conf->backends[member].weight * pool_member_share(pool, member) / 100.0;
+	if (own >= all || conf->hash == CONF_HASH_RING)
+		return all > 0 ? own / all : 0;
+	for (size_t i = 0; i < conf->backend_count; i++) {
+		double weight = conf->backends[i].weight;
+		double has = weight * pool_member_share(pool, i) / 100.0;
+
+		if (i != member && has < all)
+			more += (weight - has) / (all - has);
+	}
+	return own * more / weights;
 }
 
 static void print_table(const struct pool *pool, const struct conf_pool *conf)
 {
 	uint32_t size = pool_table_size(pool);
-	uint64_t total = 0;
+	uint32_t served = 0;
 
 	for (size_t i = 0; i < conf->backend_count; i++)
-		total += pool_member_usable(pool, i) ? conf->backends[i].weight : 0;
-	printf("pool %s, %u slots%s\n\n", pool_name(pool), size, total ? "" : ", nobody can serve");
-	printf("%-24s %-5s %8s %8s %8s %8s\n", "BACKEND", "STATE", "WEIGHT", "SLOTS", "SHARE",
+		served += pool_member_slots(pool, i);
+	printf("pool %s, %u slots%s\n\n", pool_name(pool), size,
+	       served ? "" : ", nobody can serve");
+	printf("%-24s %-6s %8s %8s %8s %8s\n", "BACKEND", "STATE", "WEIGHT", "SLOTS", "SHARE",
 	       "IDEAL");
 	for (size_t i = 0; i < conf->backend_count; i++) {
-		uint32_t weight = conf->backends[i].weight;
+		const struct conf_backend *backend = &conf->backends[i];
 		uint32_t slots = pool_member_slots(pool, i);
-		double ideal = total && pool_member_usable(pool, i) ? 100.0 * weight / total : 0;
 
-		printf("%-24s %-5s %8u %8u %7.3f%% %7.3f%%\n", pool_member_name(pool, i),
-		       state_text(pool, i), weight, slots, 100.0 * slots / size, ideal);
+		printf("%-24s %-6s %8u %8u %7.3f%% %7.3f%%\n", pool_member_name(pool, i),
+		       state_text(pool, i, backend->backup).text, backend->weight, slots,
+		       100.0 * slots / size, 100 * ideal_share(pool, conf, i));
 	}
 }
 
@@ -208,7 +272,8 @@ static int show(const struct options *options, const struct conf *conf,
 		status = command_fail("table", "out of memory");
 	} else if (!set_each(pool, options->down, set_down) &&
 		   !set_each(pool, options->drain, set_drain) &&
-		   !set_each(pool, options->maint, set_maint)) {
+		   !set_each(pool, options->maint, set_maint) &&
+		   !set_shares(pool, options->share)) {
 		pool_write_slots(pool, slots, 0);
 		status = EXIT_OK;
 		if (options->json)
