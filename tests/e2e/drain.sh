@@ -4,8 +4,8 @@
 #
 # What an operator does by hand to a backend under traffic: drained, nobody is cut and nobody new
 # comes; in maintenance, all are cut; at a tenth, a tenth comes; back with slow_start, it ramps. All
-# of it outlives the daemon, killed or stopped, and shows beside the file. With cases 14 and
-# 15 of what balancers got wrong: datagrams of a removed backend, and a SYN on a closed flow's ports.
+# of it outlives the daemon, killed or stopped, and shows beside the file. With cases 14 and 15 of
+# what balancers got wrong: datagrams of a removed backend, and a SYN on a closed flow's ports.
 #
 #   client -- router -- lb1 (one-armed)
 #                  \--- b1, b2, b3
