@@ -4,8 +4,8 @@
 #
 # What an operator does by hand to a backend under traffic: drained, nobody is cut and nobody new
 # comes; in maintenance, all are cut; at a tenth, a tenth comes; back with slow_start, it ramps. All
-# of it outlives the daemon, killed or stopped, and shows beside the file. With cases 14 and
-# 15 of what balancers got wrong: datagrams of a removed backend, and a SYN on a closed flow's ports.
+# of it outlives the daemon, killed or stopped, and shows beside the file. With cases 14 and 15 of
+# what balancers got wrong: datagrams of a removed backend, and a SYN on a closed flow's ports.
 #
 #   client -- router -- lb1 (one-armed)
 #                  \--- b1, b2, b3
@@ -78,6 +78,7 @@ again() {
 
 # datagram FROM: who answers one from that port.
 datagram() { in_ns client "$DATAGRAMS" ask $VIP4 $PORT 20 kernel "$1"; }
+answered() { datagram "$1" >"$DIR/who"; }
 answered_by_b3() { [ "$(datagram "$1")" = b3 ]; }
 
 netns_begin
@@ -225,7 +226,7 @@ must "without b3 in the file the other override is there" wait_for 10 kept_one
 must "and the log tells of the one that is dropped" \
 	grep -q 'level=warn.*override is dropped.*pool=web4 backend=b3' "$DIR/lb1.log"
 must_not "case 14: the flow's next datagram is not sent to b3, which is gone" answered_by_b3 $port
-must "but is answered" datagram $port
+must "but is answered" answered $port
 must "all is cleared at once" weir ready --clear --all
 must "which is told" says 'cleared: 1' out
 must_not "nothing is kept" test -e "$kept"

@@ -118,7 +118,7 @@ static void drop_strangers(struct app *app)
 
 		if (is_configured(app->conf, override))
 			continue;
-		if (override->has_state || override->has_percent)
+		if (override_is_set(override))
 			log_warn("an override is dropped: the backend is not in the file any more",
 				 "pool=%s backend=%s", override->pool, override->backend);
 		overrides_remove(&app->overrides, override);
@@ -130,7 +130,7 @@ static void log_kept(const struct app *app)
 	for (size_t i = 0; i < app->overrides.count; i++) {
 		const struct override *override = &app->overrides.list[i];
 
-		if (override->has_state || override->has_percent)
+		if (override_is_set(override))
 			log_info("backend is overridden", "pool=%s backend=%s state=%s percent=%u",
 				 override->pool, override->backend,
 				 override->has_state ? show_admin(override->state) : "file",
@@ -198,8 +198,8 @@ static void apply(const struct target *target)
 	balancer_set_admin(balancer, target->pool, target->member, state_of(target, override),
 			   began_ms(override, now));
 	balancer_set_share(balancer, target->pool, target->member, percent_of(override), now);
-	log_info(override && !override_is_empty(override) ? "backend is overridden"
-							  : "backend is as the file says",
+	log_info(override_is_set(override) ? "backend is overridden"
+					   : "backend is as the file says",
 		 "pool=%s backend=%s state=%s percent=%u", conf_pool(target)->name,
 		 conf_backend(target)->name, show_admin(state_of(target, override)),
 		 percent_of(override));
@@ -347,7 +347,7 @@ static json_t *clear_all(struct app *app)
 			const struct target target = {app, p, m};
 			struct override *override = override_of(&target);
 
-			if (!override || !(override->has_state || override->has_percent))
+			if (!override_is_set(override))
 				continue;
 			override->has_state = override->has_percent = false;
 			note_drain(&target);
@@ -401,7 +401,7 @@ static json_t *show_override(const struct override *override)
 {
 	json_t *object;
 
-	if (!override || !(override->has_state || override->has_percent))
+	if (!override_is_set(override))
 		return json_null();
 	object = json_object();
 	if (override->has_state) {

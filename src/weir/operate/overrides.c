@@ -99,9 +99,14 @@ void overrides_remove(struct overrides *overrides, struct override *override)
 	overrides->count--;
 }
 
+bool override_is_set(const struct override *override)
+{
+	return override && (override->has_state || override->has_percent);
+}
+
 bool override_is_empty(const struct override *override)
 {
-	return !override->has_state && !override->has_percent && !override->drain_since_ms;
+	return !override_is_set(override) && !override->drain_since_ms;
 }
 
 /* --- as text --- */

@@ -44,6 +44,8 @@ struct override *overrides_find(const struct overrides *overrides, const char *p
 struct override *overrides_add(struct overrides *overrides, const char *pool, const char *backend);
 /* Takes one out. */
 void overrides_remove(struct overrides *overrides, struct override *override);
+/* Is anything set by hand? False of what is there for its drain alone, or NULL. */
+bool override_is_set(const struct override *override);
 /* Does it say nothing, so that it can be removed? */
 bool override_is_empty(const struct override *override);
 
