@@ -275,16 +275,12 @@ int native_run(struct native *native, uint8_t *frame, size_t length, size_t capa
 	return 0;
 }
 
-/* The same question as wrap.h's, of services with a second chance. */
-static uint32_t second_of(const struct pkt *pkt)
+/* As wrap_second decides it. */
+static uint32_t second_of(struct pkt_ctx *ctx, struct pkt *pkt)
 {
-	const struct abi_service *service = env_service(pkt->service);
-	const struct abi_backend *backend = env_backend(pkt->backend), *other;
-
-	if (!(service->flags & ABI_SERVICE_SECOND))
+	if (pkt->mode != TUNNEL_GUE0 || !wrap_in_doubt(pkt) || !wrap_find_other(ctx, pkt))
 		return 0;
-	other = wrap_other(pkt, pkt_addr_is4(&backend->addr));
-	return other ? (uint32_t)(other - world->tables.backends) : 0;
+	return pkt->other;
 }
 
 uint32_t native_choose(struct native *native, struct pkt *pkt, uint64_t now_ns,
@@ -296,7 +292,7 @@ uint32_t native_choose(struct native *native, struct pkt *pkt, uint64_t now_ns,
 	native->tables.node->clock_ns = now_ns;
 	if (choose_backend(&ctx, pkt) != PKT_ON)
 		pkt->backend = 0;
-	*ret_second = pkt->backend ? second_of(pkt) : 0;
+	*ret_second = pkt->backend ? second_of(&ctx, pkt) : 0;
 	return pkt->backend;
 }
 

@@ -28,6 +28,7 @@ cd "$DIR" || exit 1
 COUNT_BACKEND=3 node_config 1 >node.yaml
 COUNT_LB=1 agent_config b1 >agent.yaml
 printf '\xef\xbb\xbf' | cat - node.yaml >marked.yaml
+echo '# none' >none
 odd=$(printf 'no\xffde.yaml')
 cp node.yaml "$odd"
 
@@ -47,6 +48,8 @@ done <<-END
 	check --keys
 	check --schema
 	status --help
+	sim --config node.yaml --service shop4 --events none --flows 1k
+	sim --config node.yaml --service shop4 --events none --flows 1k --json
 	table --config node.yaml --pool web4
 	table --config node.yaml --pool web4 --json
 	trace --config node.yaml --packet 00
@@ -80,7 +83,7 @@ must "or is cleared" ends 2 "$WEIR" weight b1 10 --clear
 must "it is wanted" ends 2 "$WEIR" weight b1
 must "a node that does not run is said" ends 1 "$WEIR" drain b1 --node "$TAG-nobody"
 must "by its socket" says "no daemon listens on $RUN/$TAG-nobody.sock"
-for command in run agent check status drain maint ready weight table trace; do
+for command in run agent check sim status drain maint ready weight table trace; do
 	must "weir $command --help, with something more" ends 0 "$WEIR" $command --help more
 	must "which is on standard output" grep -q "^usage: weir $command" out
 	must "weir $command -h" ends 0 "$WEIR" $command -h
