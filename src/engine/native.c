@@ -275,14 +275,11 @@ int native_run(struct native *native, uint8_t *frame, size_t length, size_t capa
 	return 0;
 }
 
-/* The same question as wrap.h's, of services with a second chance. */
+/* As wrap_second decides it. */
 static uint32_t second_of(struct pkt_ctx *ctx, struct pkt *pkt)
 {
-	const struct abi_service *service = env_service(pkt->service);
-
-	pkt->other = 0;
-	if (service->flags & ABI_SERVICE_SECOND && wrap_in_doubt(pkt))
-		wrap_find_other(ctx, pkt);
+	if (pkt->mode != TUNNEL_GUE0 || !wrap_in_doubt(pkt) || !wrap_find_other(ctx, pkt))
+		return 0;
 	return pkt->other;
 }
 

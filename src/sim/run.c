@@ -68,6 +68,7 @@ static void begin_weir(const struct pass *pass, struct sim_counts *counts, uint3
 		return;
 	/* The rest of the handshake. Its way is a flow's, no longer a beginning's. */
 	answer = ask_weir(pass, flow, SIM_DATA);
+	counts->moved += answer.backend != scheme->own[flow];
 	counts->broken += answer.backend != scheme->own[flow];
 }
 

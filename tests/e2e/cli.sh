@@ -28,6 +28,7 @@ cd "$DIR" || exit 1
 COUNT_BACKEND=3 node_config 1 >node.yaml
 COUNT_LB=1 agent_config b1 >agent.yaml
 printf '\xef\xbb\xbf' | cat - node.yaml >marked.yaml
+echo '# none' >none
 odd=$(printf 'no\xffde.yaml')
 cp node.yaml "$odd"
 
@@ -47,6 +48,8 @@ done <<-END
 	check --keys
 	check --schema
 	status --help
+	sim --config node.yaml --service shop4 --events none --flows 1k
+	sim --config node.yaml --service shop4 --events none --flows 1k --json
 	table --config node.yaml --pool web4
 	table --config node.yaml --pool web4 --json
 	trace --config node.yaml --packet 00
@@ -86,7 +89,7 @@ for share in b1 b1= b1=x b1=101 b1=1000 b1=-1 =5 b9=5 b1=5,; do
 done
 must "weir table --share" ends 0 "$WEIR" table --config node.yaml --pool web4 --share b1=0,b2=30
 must "shows it" grep -q '^b2 *30% ' out
-for command in run agent check status drain maint ready weight table trace; do
+for command in run agent check sim status drain maint ready weight table trace; do
 	must "weir $command --help, with something more" ends 0 "$WEIR" $command --help more
 	must "which is on standard output" grep -q "^usage: weir $command" out
 	must "weir $command -h" ends 0 "$WEIR" $command -h

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sim/: the file of events, routers, and what is known of the schemes that Weir is compared with. */
+/* sim/: the file of events, routers, and what is known of the schemes Weir is compared with. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
