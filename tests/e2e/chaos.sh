@@ -43,7 +43,9 @@ SETTLE_MS=2200 # clients.c closes what it was told to within 1.6 s
 declare -a LISTED=() # by backend: is it in the file
 declare -a STATE=()  # active, drain, maint
 declare -a FAULT=()  # none, server, link
-declare -a WEIGHT=()
+declare -a WEIGHT=() # as the file says
+declare -a SHARE=()  # percent of it
+declare -a TOLD=()   # was anything of it set by hand
 declare -a NODE=()   # up, headless (its daemon is dead), dead, starting
 declare -a HOPS=()   # by node: its weight in the router's route, 0: not in it
 events=0 reports=0
@@ -82,7 +84,7 @@ pool_config() {
 	END
 	for ((i = 1; i <= BACKENDS; i++)); do
 		! ${LISTED[i]} || say "  - {name: b$i, address: \"$stem$i\"," \
-			"weight: ${WEIGHT[i]}, state: ${STATE[i]}}"
+			"weight: ${WEIGHT[i]}}"
 	done
 }
 
@@ -168,7 +170,7 @@ kill_node() {
 	flows_move
 	route
 	end "lb$1" KILL
-	rm -rf "${PINS:?}/$TAG-lb$1"
+	rm -rf "${PINS:?}/$TAG-lb$1" $KEPT/"$TAG-lb$1".*
 }
 
 return_node() {
@@ -183,6 +185,7 @@ look_at_nodes() {
 	local i
 	for i in $(nodes_that_are starting); do
 		node_knows "$i" || continue
+		tell_again "$i"
 		NODE[i]=up
 		if [ "${HOPS[i]}" = 0 ]; then
 			HOPS[i]=1
@@ -243,18 +246,52 @@ new_file() {
 	done
 }
 
-set_state() {
-	[ "$2" != maint ] || control "down b$1"
-	STATE[$1]=$2
-	event "b$1 is $2"
-	new_file
+# tell NODE COMMAND BACKEND [PERCENT]: by hand, on a node whose daemon may only just begin.
+tell() {
+	local pool
+	for pool in web4 web6; do
+		wait_for 5 ask "$1" "$2" "$pool/b$3" "${@:4}" || fail "lb$1 takes $2 b$3"
+	done
+}
+ask() { "$WEIR" "${@:2}" --node "$TAG-lb$1" >>"$DIR/ask.log" 2>&1; }
+
+# What the operator wants is the same on each node; one that was away hears it when it is back.
+tell_all() {
+	local i
+	TOLD[$2]=true
+	for i in $(nodes_that_are up) $(nodes_that_are starting); do
+		tell "$i" "$@"
+	done
 }
 
-# Its connections are void for the nodes only when these have read it.
+tell_again() {
+	local i
+	local -A command=([active]=ready [drain]=drain [maint]=maint)
+	for ((i = 1; i <= BACKENDS; i++)); do
+		${TOLD[i]} && ${LISTED[i]} || continue
+		tell "$1" "${command[${STATE[i]}]}" $i
+		tell "$1" weight $i "${SHARE[i]}"
+	done
+}
+
+set_state() {
+	local -A command=([active]=ready [drain]=drain [maint]=maint)
+	[ "$2" != maint ] || control "down b$1"
+	STATE[$1]=$2
+	event "weir ${command[$2]} b$1"
+	tell_all "${command[$2]}" "$1"
+}
+
 make_active() {
 	local was=${STATE[$1]}
 	set_state "$1" active
 	[ "$was" != maint ] || control "up b$1"
+}
+
+share() {
+	SHARE[$1]=$2
+	event "weir weight b$1 $2"
+	tell_all weight "$1" "$2"
 }
 
 weigh() {
@@ -300,7 +337,7 @@ odd() {
 	if [ "$1" = $SPARE ]; then
 		${LISTED[SPARE]}
 	else
-		[ "${STATE[$1]} ${FAULT[$1]} ${WEIGHT[$1]}" != "active none 100" ]
+		[ "${STATE[$1]} ${FAULT[$1]} ${WEIGHT[$1]} ${SHARE[$1]}" != "active none 100 100" ]
 	fi
 }
 
@@ -319,12 +356,13 @@ disturb() {
 	for ((i = 1; i <= BACKENDS; i++)); do
 		[ $i = $SPARE ] || odd $i || usual+=("$i")
 	done
-	pick kill kill drain maint weight add
+	pick kill kill drain drain maint share weight add
 	what=$picked
 	pick "${usual[@]}"
 	case $what in
 	kill) kill_backend "$picked" ;;
 	drain | maint) set_state "$picked" $what ;;
+	share) share "$picked" $((RANDOM % 10 * 10)) ;;
 	weight) weigh "$picked" $((RANDOM % 5 * 10 + 10)) ;;
 	add) ${LISTED[SPARE]} || add_backend $SPARE ;;
 	esac
@@ -337,6 +375,8 @@ mend() {
 		return_backend "$i"
 	elif [ "${STATE[i]}" != active ] && [ "$i" != $SPARE ]; then
 		make_active "$i"
+	elif [ "${SHARE[i]}" != 100 ]; then
+		share "$i" 100
 	elif [ "${WEIGHT[i]}" != 100 ]; then
 		weigh "$i" 100
 	elif [ "${STATE[i]}" = drain ]; then
@@ -531,7 +571,7 @@ SPARE=$BACKENDS
 RANDOM=$SEED
 netns_begin
 for ((i = 1; i <= BACKENDS; i++)); do
-	LISTED[i]=true STATE[i]=active FAULT[i]=none WEIGHT[i]=100
+	LISTED[i]=true STATE[i]=active FAULT[i]=none WEIGHT[i]=100 SHARE[i]=100 TOLD[i]=false
 done
 LISTED[SPARE]=false
 SECOND_CHANCE=true
