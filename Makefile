@@ -101,6 +101,11 @@ demo: ## as root: the whole in network namespaces, with real HTTP, for a look
 	+$(SUBMAKE) all $(TEST_BPF)
 	tools/demo
 
+chaos: ## as root: 2000 connections, and faults in random order; SEED=n SECONDS=n MODE=gue|ipip
+	tools/deps
+	+$(SUBMAKE) all $(TEST_BPF) $(PEERS)
+	CHAOS_SEED=$(SEED) CHAOS_SECONDS=$(or $(SECONDS),60) CHAOS_MODE=$(MODE) tests/e2e/chaos.sh
+
 test: ## as root: install what is missing, build, run every tier
 	tools/deps
 	+$(SUBMAKE) test-builds
@@ -139,7 +144,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS='	' read -r name text; do \
 		printf '  make %-10s %s\n' "$$name" "$$text"; done
 
-.PHONY: all units fuzzers test-builds fuzz-build demo test test-full test-kernel lint bench fuzz install clean help
+.PHONY: all units fuzzers test-builds fuzz-build demo chaos test test-full test-kernel lint bench fuzz install clean help
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
