@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What operators ask of a node, as requests over its tables: what is refused whole, what is answered
- * and holds by then, what is kept. The tables are the native engine's.
+ * What operators ask of a node, as requests over its tables: what is refused whole, what holds
+ * when it is answered, what is kept. The tables are the native engine's.
  */
 #include <setjmp.h>
 #include <stdarg.h>
