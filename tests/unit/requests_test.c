@@ -85,7 +85,8 @@ static int open_world(void **state)
 	native_tables(native)->node->vip_secret = 7;
 	uv_timer_init(&app.daemon.loop, &app.settle);
 	uv_timer_init(&app.daemon.loop, &app.deadline);
-	app.settle.data = app.deadline.data = &app;
+	uv_timer_init(&app.daemon.loop, &app.survey);
+	app.settle.data = app.deadline.data = app.survey.data = &app;
 	snprintf(app.store, sizeof(app.store), "%s/n.overrides.json", directory);
 	app.conf = conf_expect_right(file);
 	begin();
@@ -98,6 +99,7 @@ static int close_world(void **state)
 	end();
 	uv_close((uv_handle_t *)&app.settle, NULL);
 	uv_close((uv_handle_t *)&app.deadline, NULL);
+	uv_close((uv_handle_t *)&app.survey, NULL);
 	uv_run(&app.daemon.loop, UV_RUN_DEFAULT);
 	native_free(native);
 	conf_free((struct conf *)app.conf);
