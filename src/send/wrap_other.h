@@ -38,23 +38,22 @@ PKT_INLINE int wrap_may_name(const struct pkt *pkt, __u32 index)
 }
 
 /*
- * Who else may have the flow, into pkt->other: of a change the other side of it; without one, or
- * where nobody knows of one, the slot's other owner.
+ * Who else may have the flow, into pkt->other: of a change the other side of it; where that is the
+ * chosen one itself or nobody, the slot's other owner. So a backend that has returned, who is both
+ * sides of its slots' changes, is named with who served in its place.
  */
 PKT_STAGE int wrap_find_other(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct transition to = {.key = TRANSITION_FLOW};
-	__u64 *slot = pkt ? env_slot(pkt->slot) : 0, word;
-	__u32 third = 0;
+	__u64 *slot = pkt ? env_slot(pkt->slot) : 0;
+	__u32 third;
 
 	if (!ctx || !slot)
 		return 0;
-	word = *(volatile __u64 *)slot;
+	third = abi_slot_other(*(volatile __u64 *)slot);
 	pkt->other = 0;
 	if (transition_look(ctx, pkt, &to) != PKT_ON)
 		return 0;
-	if ((word & (ABI_SLOT_TRANSITION | ABI_SLOT_DOUBT)) != ABI_SLOT_TRANSITION)
-		third = abi_slot_other(word);
 	if (wrap_may_name(pkt, to.begins))
 		pkt->other = to.begins;
 	else if (wrap_may_name(pkt, to.later))

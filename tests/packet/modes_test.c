@@ -49,8 +49,9 @@ static void set_owners(const struct other_case *row)
 		tables->slots[first] = abi_slot(row->current, row->previous, row->other) |
 				       row->bits;
 		tables->backends[row->current].flags = row->current_flags;
-		tables->backends[row->previous ? row->previous : row->other].flags =
-			row->other_flags;
+		tables->backends[row->previous && row->previous != row->current ? row->previous
+										: row->other]
+			.flags = row->other_flags;
 	}
 }
 
@@ -86,7 +87,9 @@ static void test_other_owner(void **state)
 		{"a change: before it", B, SECOND, 0, TURNS, GOES, GOES, FRAME_SYN, B, SECOND},
 		{"a change: after it", B, SECOND, 0, TURNS, GOES, GOES, FRAME_ACK, SECOND, B},
 		{"a change: who was it is gone", B, SECOND, 0, TURNS, GOES, GONE, FRAME_ACK, B, 0},
-		{"a change: the third", B, 0, SECOND, TURNS, GOES, GOES, FRAME_SYN, B, 0},
+		{"a change: the third", B, 0, SECOND, TURNS, GOES, GOES, FRAME_SYN, B, SECOND},
+		{"a change, undone: the third", B, B, SECOND, TURNS, GOES, GOES, FRAME_ACK, B,
+		 SECOND},
 		{"a change, in doubt: the third", B, 0, SECOND, TURNS | DOUBT, GOES, GOES,
 		 FRAME_SYN, B, SECOND},
 		{"a change, in doubt: before it", B, SECOND, WORLD_SECOND6, TURNS | DOUBT, GOES,

@@ -43,8 +43,8 @@ static bool goes_on(const struct dp_tables *tables, uint32_t backend)
 }
 
 /*
- * Who else has the slot: who it is given to, or who had it before; where nobody had, or other nodes
- * may know of others, the third of the word's owners.
+ * Who else has the slot: who it is given to, or who had it before; else the third of the word's
+ * owners.
  */
 static uint32_t other_of(const struct dp_tables *tables, uint64_t word, uint32_t chosen)
 {
@@ -54,8 +54,6 @@ static uint32_t other_of(const struct dp_tables *tables, uint64_t word, uint32_t
 		return owners[0];
 	if (word >> 60 & 1 && owners[1] != chosen && goes_on(tables, owners[1]))
 		return owners[1];
-	if (word >> 60 & 1 && !(word >> 62 & 1))
-		return 0;
 	return owners[2] != chosen && goes_on(tables, owners[2]) ? owners[2] : 0;
 }
 
