@@ -90,8 +90,11 @@ static void send_weir(const struct pass *pass, struct sim_counts *counts, uint32
 	answer = ask_weir(pass, flow, run->ends[flow - pass->begin] ? SIM_FIN : SIM_DATA);
 	if (answer.backend != own) {
 		counts->moved++;
-		if (answer.backend == SIM_NOBODY || answer.second != own ||
-		    backends[answer.backend].dead) {
+		if (answer.backend != SIM_NOBODY && backends[answer.backend].dead) {
+			counts->stalled++;
+			return;
+		}
+		if (answer.backend == SIM_NOBODY || answer.second != own) {
 			counts->broken++;
 			return begin_weir(pass, counts, flow);
 		}

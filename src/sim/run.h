@@ -55,10 +55,12 @@ enum sim_scheme_number {
 extern const char *const sim_scheme_names[SIM_SCHEMES];
 
 struct sim_counts {
-	uint64_t moved;  /* packets reached another backend than the connection's: the next three */
-	uint64_t broken; /* which has it not, and the connection's own is there */
-	uint64_t handed; /* which handed it on to the right one */
-	uint64_t excused; /* the connection's own is gone, or has been given up as configured */
+	/* Packets went to another backend than the connection's: the sum of the next four. */
+	uint64_t moved;
+	uint64_t broken;  /* which does not know it, and the connection's own is there */
+	uint64_t handed;  /* which handed it on to the right one */
+	uint64_t stalled; /* which is dead, so nothing is answered: the client tries again */
+	uint64_t excused; /* the connection's own is gone, or given up as configured */
 	uint64_t refused; /* connections that could not begin: nobody serves, or no node is there */
 };
 

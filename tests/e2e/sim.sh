@@ -55,7 +55,7 @@ must "and has a row a step, after the beginning" is '(.events | length) == 16 an
 	.events[0].event == null and .events[1].event == "fail b3" and .events[1].at_ms == 60000 and
 	.events[9].at_ms == 600000 and .events[10].nodes == 1'
 must "whose figures add up" is '[.events[].schemes[] |
-	.moved == .broken + .handed_on + .excused] | all'
+	.moved == .broken + .handed_on + .stalled + .excused] | all'
 must "and so do all rows" is '.total.modulo.broken == ([.events[].schemes.modulo.broken] | add)'
 must "modulo breaks four of five when one of ten fails" is \
 	'.events[1].schemes.modulo.broken / 20000 | . > 0.75 and . < 0.85'

@@ -12,6 +12,8 @@
 #include "weir/balancer/assemble.h"
 #include "weir/balancer/balancer.h"
 
+enum { SURVEY_PAUSE_MS = 100 }; /* between its pieces, at most */
+
 /* The configuration of the one service, with who is in its pool now. */
 struct generation {
 	struct conf conf;
@@ -33,6 +35,7 @@ struct sim_nodes {
 	struct generation *generation;
 	struct sim_node *nodes;      /* native NULL: it does not run */
 	struct sim_nodes_stats past; /* of nodes that died */
+	uint64_t now_ms;             /* while a balancer begins */
 	struct err err;
 };
 
@@ -164,6 +167,17 @@ static void ignore_record(void *arg, uint32_t record)
 	(void)record;
 }
 
+/* What operators have set holds from the first packet on. */
+static void prepare(void *arg, size_t at, struct pool *pool)
+{
+	const struct sim_nodes *nodes = arg;
+
+	(void)at;
+	for (size_t i = 0; i < pool_member_count(pool); i++)
+		pool_set_share(pool, i, nodes->fleet->backends[nodes->generation->numbers[i]].share,
+			       nodes->now_ms);
+}
+
 /* The packet that all of the node's are like. */
 static struct pkt packet_of(const struct sim_nodes *nodes, const struct sim_node *node)
 {
@@ -190,11 +204,15 @@ static int load(struct sim_nodes *nodes, struct sim_node *node, uint64_t now_ms)
 		.now_ms = now_ms,
 		.new_backend = ignore_record,
 		.new_service = ignore_record,
+		.prepare = prepare,
+		.arg = nodes,
 	};
 	const struct generation *generation = nodes->generation;
-	int error = balancer_new(&generation->conf, native_tables(node->native), &start,
-				 &node->balancer, &nodes->err);
+	int error;
 
+	nodes->now_ms = now_ms;
+	error = balancer_new(&generation->conf, native_tables(node->native), &start,
+			     &node->balancer, &nodes->err);
 	if (error)
 		return error;
 	memset(node->numbers, 0xff, ABI_BACKENDS * sizeof(*node->numbers));
@@ -317,8 +335,14 @@ static void tick(void *arg, uint64_t now_ms)
 	struct sim_nodes *nodes = arg;
 
 	for (uint32_t i = 0; i < nodes->spec.nodes; i++) {
-		if (nodes->nodes[i].balancer)
-			balancer_tick(nodes->nodes[i].balancer, now_ms);
+		struct balancer *balancer = nodes->nodes[i].balancer;
+
+		if (!balancer)
+			continue;
+		balancer_tick(balancer, now_ms);
+		/* One look through the flow table, which takes a node some seconds. */
+		while (balancer_survey(balancer, now_ms) <= SURVEY_PAUSE_MS)
+			;
 	}
 }
 

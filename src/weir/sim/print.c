@@ -16,6 +16,7 @@ static const struct column {
 	{"moved", offsetof(struct sim_counts, moved)},
 	{"broken", offsetof(struct sim_counts, broken)},
 	{"handed_on", offsetof(struct sim_counts, handed)},
+	{"stalled", offsetof(struct sim_counts, stalled)},
 	{"excused", offsetof(struct sim_counts, excused)},
 	{"refused", offsetof(struct sim_counts, refused)},
 };
@@ -31,6 +32,7 @@ static void add_up(struct sim_counts *total, const struct sim_counts *counts)
 	total->moved += counts->moved;
 	total->broken += counts->broken;
 	total->handed += counts->handed;
+	total->stalled += counts->stalled;
 	total->excused += counts->excused;
 	total->refused += counts->refused;
 }
@@ -55,7 +57,8 @@ static void print_head(const struct sim_print *print)
 	       print->service->name, print->service->pool->name, pool_members(spec->fleet),
 	       spec->fleet->table_size, spec->flows, spec->seed, print->memory / 1000000);
 	printf("%10s  %-*s  %-12s", "AT", EVENT_COLUMNS, "EVENT", "% OF FLOWS");
-	printf(" %9s %9s %9s %9s %9s\n", "MOVED", "BROKEN", "HANDED ON", "EXCUSED", "REFUSED");
+	printf(" %9s %9s %9s %9s %9s %9s\n", "MOVED", "BROKEN", "HANDED ON", "STALLED", "EXCUSED",
+	       "REFUSED");
 }
 
 static void print_counts(const struct sim_print *print, const char *name,
