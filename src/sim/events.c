@@ -450,9 +450,9 @@ static bool begin_step(struct parser *parser, uint64_t at_ms, const struct word 
 {
 	struct sim_events *events = parser->events;
 	struct arena *arena = parser->reading->fleet->arena;
-	struct sim_step *last = events->steps + events->step_count - 1;
+	struct sim_step *last = events->step_count ? &events->steps[events->step_count - 1] : NULL;
 
-	if (events->step_count && last->at_ms == at_ms) {
+	if (last && last->at_ms == at_ms) {
 		size_t length = strlen(last->text);
 
 		/* The text is shown, so it need not be whole. */
