@@ -83,7 +83,7 @@ must "or is cleared" ends 2 "$WEIR" weight b1 10 --clear
 must "it is wanted" ends 2 "$WEIR" weight b1
 must "a node that does not run is said" ends 1 "$WEIR" drain b1 --node "$TAG-nobody"
 must "by its socket" says "no daemon listens on $RUN/$TAG-nobody.sock"
-for share in b1 b1= b1=x b1=101 b1=1000 b1=-1 =5 b9=5 b1=5,; do
+for share in b1 b1= b1=x b1=101 b1=1000 b1=-1 =5 b9=5 'b1=5,'; do
 	must_not "no share of a backend: $share" \
 		"$WEIR" table --config node.yaml --pool web4 --share "$share"
 done
