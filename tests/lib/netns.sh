@@ -324,7 +324,8 @@ topology() {
 
 backend_space() {
 	space "b$1"
-	on_bridge "b$1" "b$1" backends "10.0.1.1$1/24" "2001:db8:1::1$1/64" 10.0.1.1 2001:db8:1::1
+	on_bridge "b$1" "b$1" backends "10.0.1.1$1/24" "2001:db8:1::1$1/64" \
+		10.0.1.1 2001:db8:1::1
 }
 
 # The router's static routes: the VIPs over the balancers in NEXTHOPS, the tunnels' sources back.
