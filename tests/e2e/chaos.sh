@@ -519,15 +519,8 @@ second_chance() {
 bring_up() {
 	local i
 	topology $NODES $BACKENDS
-	# By the five fields themselves. Policy 1 takes the hash that a packet has from its socket
-	# where both are on one machine, and TCP chooses another with each retransmission.
-	for i in ipv4 ipv6; do
-		in_ns router sysctl -qw net.$i.fib_multipath_hash_policy=3 \
-			net.$i.fib_multipath_hash_fields=0x37
-	done
 	for i in balancers backends; do
-		in_ns router ip link set $i address \
-			"$(in_ns router ip -j link show $i | jq -r '.[0].address')"
+		keep_address $i
 	done
 	# With the pauses of a second at most (where the kernel has this), what is lost shows soon.
 	in_ns client sysctl -qw net.ipv4.tcp_rto_max_ms=1000 2>/dev/null

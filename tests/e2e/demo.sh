@@ -7,4 +7,4 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 [ "$(id -u)" = 0 ] || { echo "skip: needs root"; exit 77; }
-DEMO_SECONDS=20 tools/demo
+DEMO_SECONDS=24 tools/demo

@@ -26,13 +26,6 @@ limit_is_raised() {
 	awk '/^Max open files/ { exit $4 != $5 || $4 <= 64 }' "/proc/${CHILD[lb1]}/limits"
 }
 
-# A bridge has the lowest of its ports' addresses, unless it is told one: its hosts would have to
-# find out when a port goes.
-keep_address() {
-	in_ns router ip link set "$1" address \
-		"$(in_ns router ip -j link show "$1" | jq -r '.[0].address')"
-}
-
 xdp_of() { node_status 1 | jq -r ".interfaces[] | select(.name == \"$1\").xdp"; }
 xdp_is() { [ "$(xdp_of "$1")" = "$2" ]; }
 gro_is() { in_ns lb1 ethtool -k br0 | grep -q "generic-receive-offload: $1"; }

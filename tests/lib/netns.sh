@@ -268,6 +268,13 @@ bridge() {
 	in_ns router ip link set "$1" up
 }
 
+# A bridge has the lowest of its ports' addresses, unless it is told one: its hosts would have to
+# find out when a port comes or goes.
+keep_address() {
+	in_ns router ip link set "$1" address \
+		"$(in_ns router ip -j link show "$1" | jq -r '.[0].address')"
+}
+
 # on_bridge NAMESPACE ROUTER_DEVICE BRIDGE ADDRESS4 ADDRESS6 GATEWAY4 GATEWAY6: a one-armed host.
 on_bridge() {
 	wire "$1" eth0 "$2"
@@ -287,8 +294,11 @@ topology() {
 	COUNT_LB=$1 COUNT_BACKEND=$2
 	space client
 	space router
+	# By the five fields themselves (3). Policy 1 takes the hash that a packet has from its socket
+	# where both are on one machine, and TCP chooses another with each retransmission.
 	in_ns router sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1 \
-		net.ipv4.fib_multipath_hash_policy=1 net.ipv6.fib_multipath_hash_policy=1
+		net.ipv4.fib_multipath_hash_policy=3 net.ipv6.fib_multipath_hash_policy=3 \
+		net.ipv4.fib_multipath_hash_fields=0x37 net.ipv6.fib_multipath_hash_fields=0x37
 	# A client's port is free again at once, for a request from the same port.
 	in_ns client sysctl -qw net.ipv4.tcp_max_tw_buckets=0
 	wire client eth0 client
@@ -308,10 +318,14 @@ topology() {
 		NEXTHOPS+=("$i")
 	done
 	for ((i = 1; i <= COUNT_BACKEND; i++)); do
-		space "b$i"
-		on_bridge "b$i" "b$i" backends "10.0.1.1$i/24" "2001:db8:1::1$i/64" \
-			10.0.1.1 2001:db8:1::1
+		backend_space "$i"
 	done
+}
+
+backend_space() {
+	space "b$1"
+	on_bridge "b$1" "b$1" backends "10.0.1.1$1/24" "2001:db8:1::1$1/64" \
+		10.0.1.1 2001:db8:1::1
 }
 
 # The router's static routes: the VIPs over the balancers in NEXTHOPS, the tunnels' sources back.
