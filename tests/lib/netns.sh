@@ -469,7 +469,7 @@ node_config() {
 	services_config
 }
 
-# agent_config BACKEND
+# agent_config BACKEND. AGENT_PEERS is who hands packets on, for services with a second chance.
 agent_config() {
 	local i
 	cat <<-END
@@ -483,6 +483,7 @@ agent_config() {
 			say "  - \"2001:db8:f:$i::/64\""
 		done)
 		  vips: [$VIP4, "$VIP6"]
+		${AGENT_PEERS:+  peers: $AGENT_PEERS}
 	END
 }
 
