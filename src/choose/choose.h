@@ -82,27 +82,39 @@ PKT_INLINE int choose_unrecorded(struct pkt_ctx *ctx, struct pkt *pkt,
 	return choose_tracks(service) ? transition_go(ctx, pkt, key) : choose_untracked(pkt);
 }
 
+/* Looks for an entry by the slot that the flow had in the old table. Whether one holds. */
+PKT_INLINE int choose_find_old(struct pkt_ctx *ctx, struct pkt *pkt, struct flow *flow)
+{
+	flow->pin = 0;
+	flow_set_slot(flow, (__u32)transition_old_slot(ctx, pkt, TRANSITION_ENTRY));
+	entry_look_both(flow);
+	return flow->pin && entry_holds(env_node(), flow, pkt);
+}
+
 /*
- * An entry by the slot that the flow had in the service's old table decides as well, and is
- * brought under its present slot. Whether there is one that holds.
+ * Such an entry decides as well, and is brought under the flow's present slot: in its own place, or
+ * over what stands under that slot and holds no more. Whether there is one.
  */
 PKT_STAGE int choose_by_old_flow(struct pkt_ctx *ctx, struct pkt *pkt, struct flow *flow)
 {
-	struct abi_node *node = env_node();
-	__u32 slot;
+	struct flow own;
+	__u32 state;
 
 	if (!ctx || !pkt || !flow)
 		return 0;
-	slot = flow->slot;
-	flow_set_slot(flow, (__u32)transition_old_slot(ctx, pkt, TRANSITION_ENTRY));
-	entry_look_both(flow);
-	if (!flow->pin || !entry_holds(node, flow, pkt)) {
-		flow_set_slot(flow, slot);
+	own = *flow;
+	if (!choose_find_old(ctx, pkt, flow)) {
+		*flow = own;
 		return 0;
 	}
-	flow_set_slot(flow, slot);
-	entry_write(flow, flow_pin_backend(flow->pin), flow_pin_generation(flow->pin),
-		    flow_next_state(flow_pin_state(flow->pin), pkt));
+	pkt->why = WHY_FLOW;
+	pkt->backend = flow_pin_backend(flow->pin);
+	state = flow_next_state(flow_pin_state(flow->pin), pkt);
+	if (own.pin)
+		*flow = own;
+	else
+		flow_set_slot(flow, own.slot);
+	entry_write(flow, pkt->backend, state);
 	return 1;
 }
 
@@ -155,12 +167,8 @@ PKT_STAGE int choose_by_flow(struct pkt_ctx *ctx, struct pkt *pkt)
 		return PKT_ON;
 	}
 	service = env_service(pkt->service);
-	if (service && service->flags & ABI_SERVICE_FLIP && !flow.pin &&
-	    choose_by_old_flow(ctx, pkt, &flow)) {
-		pkt->why = WHY_FLOW;
-		pkt->backend = flow_pin_backend(flow.pin);
+	if (service && service->flags & ABI_SERVICE_FLIP && choose_by_old_flow(ctx, pkt, &flow))
 		return PKT_ON;
-	}
 	return choose_new_flow(ctx, pkt, &flow);
 }
 
@@ -259,14 +267,9 @@ PKT_STAGE int choose_quoted_flow(struct pkt_ctx *ctx, struct pkt *pkt)
 
 	if (!ctx || !service || !choose_tracks(service))
 		return 0;
-	if (!entry_find(node, &flow, pkt)) {
-		if (!(service->flags & ABI_SERVICE_FLIP) || flow.pin)
-			return 0;
-		flow_set_slot(&flow, (__u32)transition_old_slot(ctx, pkt, TRANSITION_ENTRY));
-		entry_look_both(&flow);
-		if (!flow.pin || !entry_holds(node, &flow, pkt))
-			return 0;
-	}
+	if (!entry_find(node, &flow, pkt) &&
+	    (!(service->flags & ABI_SERVICE_FLIP) || !choose_find_old(ctx, pkt, &flow)))
+		return 0;
 	pkt->backend = flow_pin_backend(flow.pin);
 	return 1;
 }

@@ -115,26 +115,28 @@ PKT_INLINE int entry_find_place(struct flow *flow, int redundant)
 		worth = (__u32)entry_place(flow, flow->buckets[1], worth);
 	if (worth == none)
 		return 0;
-	if (worth <= FLOW_WORTH_EXPIRED || entry_redundant_place(flow, flow->buckets[0]) ||
-	    entry_redundant_place(flow, flow->buckets[1]))
+	if (worth <= FLOW_WORTH_EXPIRED)
 		return 1;
+	if (!entry_redundant_place(flow, flow->buckets[0]))
+		entry_redundant_place(flow, flow->buckets[1]);
 	env_event(ABI_EVENT_FLOW_EVICTED);
 	return 1;
 }
 
 /* Over what is at the flow's place, if it is still there. Returns whether. */
-PKT_INLINE int entry_write(struct flow *flow, __u32 backend, __u8 generation, __u32 state)
+PKT_INLINE int entry_write(struct flow *flow, __u32 index, __u32 state)
 {
 	struct abi_bucket *bucket = env_bucket(flow->bucket);
+	struct abi_backend *backend = env_backend(index);
 	struct abi_flow *entry;
 
-	if (!bucket)
+	if (!bucket || !backend)
 		return 0;
 	entry = &bucket->flows[flow->place & (ABI_BUCKET_FLOWS - 1)];
 	if (!env_swap(&entry->pin, flow->pin, FLOW_BUSY))
 		return 0;
 	env_store(&entry->key, flow->key);
-	env_store(&entry->pin, flow_pin(flow->slot, backend, generation, state, flow->tick));
+	env_store(&entry->pin, flow_pin(flow->slot, index, backend->generation, state, flow->tick));
 	return 1;
 }
 
@@ -148,14 +150,15 @@ PKT_STAGE int entry_record(struct flow *flow, struct pkt *pkt, int redundant)
 	struct abi_backend *backend = pkt ? env_backend(pkt->backend) : 0;
 	struct abi_node *node = env_node();
 
-	if (!flow || !backend)
+	/* A pin that is void at once could come to hold later, when the flow has gone elsewhere. */
+	if (!flow || !backend || !(backend->flags & ABI_BACKEND_KEEP))
 		return 0;
 	/* Over its own entry is no insert: the old one would go on to decide for the new flow. */
 	if (!flow->pin &&
 	    (!env_may_insert(redundant ? node->insert_limit / 2 : node->insert_limit, flow->tick) ||
 	     !entry_find_place(flow, redundant)))
 		goto skipped;
-	if (!entry_write(flow, pkt->backend, backend->generation, flow_next_state(FLOW_NONE, pkt)))
+	if (!entry_write(flow, pkt->backend, flow_next_state(FLOW_NONE, pkt)))
 		goto skipped;
 	env_event(ABI_EVENT_FLOW_NEW);
 	return 1;

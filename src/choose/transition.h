@@ -109,12 +109,45 @@ PKT_INLINE int transition_by_old(struct pkt_ctx *ctx, struct pkt *pkt, enum tran
 
 /* --- the slot's word --- */
 
-/* The flows' owner from before, by the word, while the word's current is up or not. */
-PKT_INLINE __u32 transition_previous(__u64 word, int is_up)
+/* Who had the slot before, by the word; its current one if that is down and goes next. */
+PKT_INLINE __u32 transition_previous(__u64 word)
 {
 	__u32 previous = word & ABI_SLOT_TRANSITION ? abi_slot_previous(word) : 0;
 
-	return previous || is_up ? previous : abi_slot_current(word);
+	if (previous || transition_flags(abi_slot_current(word)) & ABI_BACKEND_UP)
+		return previous;
+	return abi_slot_current(word);
+}
+
+/* Whom a connection that begins gets; the word's other owner while its current one is down. */
+PKT_INLINE void transition_begin(struct transition *to, __u64 word)
+{
+	to->begins = abi_slot_current(word);
+	to->begins_why = WHY_SLOT;
+	if (!(transition_flags(to->begins) & ABI_BACKEND_UP) &&
+	    transition_flags(abi_slot_other(word)) & ABI_BACKEND_UP) {
+		to->begins = abi_slot_other(word);
+		to->begins_why = WHY_OTHER;
+	}
+}
+
+/* Whom a flow from before has; 0: nobody, or it may not stay there. */
+PKT_INLINE void transition_stay(struct pkt_ctx *ctx, struct pkt *pkt, struct transition *to,
+				__u64 word)
+{
+	struct abi_service *service = env_service(pkt->service);
+	int flips = service && service->flags & ABI_SERVICE_FLIP && word & ABI_SLOT_TRANSITION;
+
+	to->later = 0;
+	to->later_why = WHY_OLD_TABLE;
+	if (flips && (pkt->proto == IPPROTO_TCP || !(word & ABI_SLOT_LATE)))
+		to->later = (__u32)transition_by_old(ctx, pkt, to->key);
+	if (to->later)
+		return;
+	to->later = transition_previous(word);
+	to->later_why = word & ABI_SLOT_TRANSITION ? WHY_PREVIOUS : WHY_SLOT;
+	if (!transition_may_stay(pkt, to->later, word & ABI_SLOT_TRANSITION ? word : 0))
+		to->later = 0;
 }
 
 /*
@@ -124,36 +157,22 @@ PKT_INLINE __u32 transition_previous(__u64 word, int is_up)
  */
 PKT_STAGE int transition_look(struct pkt_ctx *ctx, struct pkt *pkt, struct transition *to)
 {
-	struct abi_service *service = pkt ? env_service(pkt->service) : 0;
 	__u64 *slot = pkt ? env_slot(pkt->slot) : 0, word;
-	__u32 previous, is_up;
 
-	if (!ctx || !service || !slot || !to)
+	if (!ctx || !slot || !to)
 		return VERDICT_EMPTY;
 	word = *(volatile __u64 *)slot;
-	to->begins = abi_slot_current(word);
-	to->begins_why = WHY_SLOT;
-	is_up = transition_flags(to->begins) & ABI_BACKEND_UP;
-	if (!is_up && transition_flags(abi_slot_other(word)) & ABI_BACKEND_UP) {
-		to->begins = abi_slot_other(word);
-		to->begins_why = WHY_OTHER;
+	transition_begin(to, word);
+	transition_stay(ctx, pkt, to, word);
+	to->stays = to->later != 0;
+	if (!to->stays) {
+		to->later = to->begins;
+		to->later_why = to->begins_why;
+	} else if (!(transition_flags(to->begins) & ABI_BACKEND_KEEP)) {
+		/* Nobody is up, and this one would be left again at once. */
+		to->begins = to->later;
+		to->begins_why = to->later_why;
 	}
-	to->stays = 1;
-	if (service->flags & ABI_SERVICE_FLIP && word & ABI_SLOT_TRANSITION &&
-	    !(pkt->proto != IPPROTO_TCP && word & ABI_SLOT_LATE)) {
-		to->later = (__u32)transition_by_old(ctx, pkt, to->key);
-		to->later_why = WHY_OLD_TABLE;
-		if (to->later)
-			return PKT_ON;
-	}
-	previous = transition_previous(word, is_up != 0);
-	to->later = previous;
-	to->later_why = word & ABI_SLOT_TRANSITION ? WHY_PREVIOUS : WHY_SLOT;
-	if (transition_may_stay(pkt, previous, word & ABI_SLOT_TRANSITION ? word : 0))
-		return PKT_ON;
-	to->later = to->begins;
-	to->later_why = to->begins_why;
-	to->stays = 0;
 	return PKT_ON;
 }
 
