@@ -31,10 +31,9 @@ enum {
 	CONF_SLOTS_MAX = 2 * 1024 * 1024, /* table sizes of all pools together */
 	CONF_FLOWS_MIN = 1024,
 	CONF_FLOWS_MAX = 64 * 1024 * 1024,
-	CONF_BALANCERS_MAX = 4096, /* of a node or an agent, whose VIPs are CONF_VIPS_MAX too */
-	CONF_ACCESS_MAX =
-		120000,        /* prefixes of all access lists; twice so many while they change */
-	CONF_PORTS_MAX = 2048, /* of an agent */
+	CONF_BALANCERS_MAX = 4096,  /* of a node or an agent, whose VIPs are CONF_VIPS_MAX too */
+	CONF_ACCESS_MAX = 120000,   /* prefixes of all lists; twice so many while they change */
+	CONF_PORTS_MAX = 2048,      /* of an agent */
 	CONF_AGENT_FORWARD_MAX = 5, /* modes, each once */
 	CONF_NETNS_MAX = 8,         /* of an agent */
 };
@@ -103,8 +102,7 @@ struct conf_node {
 struct conf_check {
 	enum conf_check_type type;
 	uint16_t port; /* set in a loaded configuration unless the type is none */
-	uint32_t interval_ms, timeout_ms;
-	uint32_t rise, fall;
+	uint32_t interval_ms, timeout_ms, rise, fall;
 };
 
 struct conf_backend {
@@ -219,11 +217,8 @@ struct conf_agent {
 int conf_read(const char *path, char **ret, size_t *ret_length, struct err *err);
 /* Whether the text has the top-level key of an agent's file. */
 bool conf_is_agent(const char *text, size_t length);
-/*
- * The name of a node or agent whose file gives none: the host's; in another network namespace
- * than that of process 1 `-netns-INODE` is added, so that two daemons of one machine differ.
- * `text` has room for CONF_NAME_MAX + 1.
- */
+/* The name where the file gives none: the host's, and in another network namespace than that of
+ * process 1 `-netns-INODE`, since daemons of a machine differ. `text` has CONF_NAME_MAX + 1. */
 void conf_default_name(char *text);
 
 /* 0 and *ret, or -errno and errors (sorted; without a place where the file cannot be read). */
@@ -249,7 +244,6 @@ void conf_warnings(const struct conf *conf, struct err_list *ret);
 /* What is meant, but has a consequence that one should know. */
 void conf_notes(const struct conf *conf, struct err_list *ret);
 
-/* The normal form: every working key written out, also the defaults; it parses to the same
- * configuration. For free(); NULL when out of memory. */
+/* Every working key written out; it parses to the same. For free(); NULL: out of memory. */
 char *conf_format(const struct conf *conf);
 char *conf_agent_format(const struct conf_agent *agent);

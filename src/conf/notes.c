@@ -237,6 +237,19 @@ static void note_second_chance(const struct conf *conf, struct err_list *ret)
 			     without->name, conf_forward_name(without->forward));
 }
 
+/* When an entry is there to be found. */
+static const char *says_when_tracked(enum conf_tracking tracking)
+{
+	static const char *const texts[] = {
+		[CONF_TRACKING_TRANSITION] = ", and with tracking: transition there is one only "
+					     "while its slot changes hands",
+		[CONF_TRACKING_ALWAYS] = ", on the node that has it",
+		[CONF_TRACKING_NONE] = ", and with tracking: none there is none",
+	};
+
+	return texts[tracking];
+}
+
 /* An error quotes what the backend sent, which has neither the client's flow label nor the
  * connection id that the client chose the server by. */
 void conf_notes(const struct conf *conf, struct err_list *ret)
@@ -253,9 +266,7 @@ void conf_notes(const struct conf *conf, struct err_list *ret)
 			     "with policy %s ICMP errors find the backend of a flow of service "
 			     "\"%s\" by the flow's entry alone%s",
 			     conf_policy_name(service->policy), service->name,
-			     service->tracking == CONF_TRACKING_ALWAYS
-				     ? ", on the node that has it"
-				     : ", and with tracking: none there is none");
+			     says_when_tracked(service->tracking));
 	}
 	err_list_sort(ret);
 }

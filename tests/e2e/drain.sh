@@ -19,7 +19,7 @@ set -u
 DATAGRAMS=$ROOT/build/tests/e2e/datagrams
 PORT=7 # of these
 ASKED=150
-SIZE=2400000 # of a download, 8 s
+SIZE=3000000 # of a download, 10 s
 
 weir() { "$WEIR" "$@" --node "$TAG-lb1" >"$DIR/out" 2>"$DIR/err"; }
 says() { grep -qF -- "$1" "$DIR/$2"; }
@@ -30,6 +30,11 @@ of() {
 		select(.name == \"$2\") | $3"
 }
 is() { [ "$(of "$1" "$2" "$3")" = "$4" ]; }
+
+some_in_transition() {
+	node_status 1 | json_is '.pools[] | select(.name == "web4").in_transition > 0'
+}
+sees_flows() { [ "$(of web4 b1 .flows)" -ge "$1" ]; }
 
 # ask_all FILE: a new connection from each of the same ports; a line each, see http.sh.
 ask_all() {
@@ -111,6 +116,8 @@ must "b1 is drained" weir drain web4/b1
 must "which the answer tells" says 'web4/b1: drain' out
 must "status, too" is web4 b1 '"\(.state) \(.file_state) \(.override.state) \(.slots)"' \
 	'drain active drain 0'
+must "some slots are in transition" some_in_transition
+must "the downloads are seen" wait_for 5 sees_flows 6
 ask_all drained
 must "nobody new comes to it" test "$(count_of b1 drained)" = 0
 must "everyone is answered" all_answered drained
@@ -138,7 +145,7 @@ done
 again TERM
 must "it is drained after a stop, too" is web4 b1 .state drain
 "$WEIR" status --node "$TAG-lb1" >"$DIR/out"
-must "in words" grep -q '^web4 .*b1 .* drain .*OVERRIDDEN: drain for .*, the file says active' \
+must "in words" grep -q '^web4 .*b1 .*OVERRIDDEN: drain for .*, the file says active; drains for' \
 	"$DIR/out"
 must "it comes back" weir ready web4/b1
 must_not "nothing is kept any more" test -e "$kept"

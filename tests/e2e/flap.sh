@@ -3,7 +3,8 @@
 # timeout: 60
 #
 # A check fails, but not the backend: its flows go on to it, new ones avoid it; and when the check
-# is well again, it gets back what it had. The check's way back is cut, not the clients'.
+# is well again, it gets back what it had. The check's way back is cut, not the clients'. Case 12 of
+# what balancers got wrong.
 #
 #   client -- router -- lb1 (one-armed)
 #                  \--- b1, b2
@@ -48,7 +49,7 @@ must "a download from b1 begins" wait_for 5 got_bytes 10000
 in_ns b1 ip route add blackhole 192.0.2.11/32
 must "the check of b1 fails" wait_for 5 b1_is unhealthy
 at=$(packets)
-must "the flow goes on to it" wait_for 5 packets_above "$at"
+must "case 12: the flow goes on to it" wait_for 5 packets_above "$at"
 owners >"$DIR/during"
 must "and no new one does" test "$(count_of b2 during)" = 100
 must "b1 is down all that time" b1_is unhealthy

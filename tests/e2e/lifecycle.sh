@@ -92,7 +92,7 @@ end lb1 KILL
 # A bridge has no native XDP.
 in_ns lb1 ip link add br0 type bridge
 in_ns lb1 ip link set br0 up
-sed "s/\\[eth0\\]/[eth0, br0]/; /shop4/,/always}/d" "$DIR/lb1.yaml" >"$DIR/changed.yaml"
+sed "s/\\[eth0\\]/[eth0, br0]/; /shop4/,/transition}/d" "$DIR/lb1.yaml" >"$DIR/changed.yaml"
 must "a start with a changed file and a bad interface fails" \
 	status_is 1 run_again "$DIR/changed.yaml"
 must "for that interface" grep -q 'br0: cannot attach' "$DIR/again.log"

@@ -65,7 +65,7 @@ serve() {
 # node KEYS: the balancer with these keys in every service.
 node() {
 	node_config 1 | sed "s|listen: \[tcp/80\]|listen: [tcp/80, udp/53]|
-		s|tracking: always|&, $1|" >"$DIR/lb1.yaml"
+		s|tracking: transition|&, $1|" >"$DIR/lb1.yaml"
 	node_start 1
 }
 counted() { node_status 1 | json_number ".verdicts.$1.packets"; }
@@ -147,7 +147,7 @@ must "under their own verdict" test "$(counted rejected)" -ge 5
 must "nothing was silent" test "$(counted empty)" = 0
 end lb1
 
-node_config 1 | sed "s|tracking: always|&, on_empty: drop|" >"$DIR/lb1.yaml"
+node_config 1 | sed "s|tracking: transition|&, on_empty: drop|" >"$DIR/lb1.yaml"
 node_spawn 1
 must "the same service, silent" wait_for 10 no_backend
 must "TCP waits in vain" ends_with 28 in_ns client curl -s -m 1 http://$VIP4/

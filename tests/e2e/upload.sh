@@ -71,7 +71,9 @@ agent_config b1 >"$DIR/b1.yaml"
 say '  forward: [ipip]' >>"$DIR/b1.yaml"
 agent_start b1
 # What does not fit is dropped in silence, or else the counter-proof would not fail.
-silent_config() { node_config 1 | sed 's/tracking: always/&, oversize_df: drop/' >"$DIR/lb1.yaml"; }
+silent_config() {
+	node_config 1 | sed 's/tracking: transition/&, oversize_df: drop/' >"$DIR/lb1.yaml"
+}
 silent_config
 node_start 1
 for name in client router lb1 b1; do

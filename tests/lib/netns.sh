@@ -450,9 +450,9 @@ services_config() {
 		done)
 		services:
 		- {name: shop4, vips: [$VIP4], listen: [tcp/80], pool: web4,
-		   forward: ${FORWARD:-ipip}, tracking: ${TRACKING:-always}}
+		   forward: ${FORWARD:-ipip}, tracking: ${TRACKING:-transition}}
 		- {name: shop6, vips: ["$VIP6"], listen: [tcp/80], pool: web6,
-		   forward: ${FORWARD:-ipip}, tracking: ${TRACKING:-always}}
+		   forward: ${FORWARD:-ipip}, tracking: ${TRACKING:-transition}}
 	END
 }
 

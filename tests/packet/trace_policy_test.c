@@ -29,11 +29,11 @@ static const char services[] =
 	"services:\n"
 	"  - {name: lb, vips: [192.0.2.1], listen: [udp/443, tcp/443], pool: web, policy: "
 	"quic-cid,\n"
-	"     quic: {cid: quic-lb, config: 5, length: 3}, tcp_server_id: true}\n"
+	"     quic: {cid: quic-lb, config: 5, length: 3}, tcp_server_id: true, tracking: always}\n"
 	"  - {name: katran, vips: [192.0.2.2], listen: [udp/443], pool: web, policy: quic-cid,\n"
-	"     quic: {cid: katran}}\n"
+	"     quic: {cid: katran}, tracking: always}\n"
 	"  - {name: near, vips: [192.0.2.3], listen: [tcp/443, tcp/80], pool: web,\n"
-	"     policy: source-prefix, source_prefix4: 24}\n";
+	"     policy: source-prefix, source_prefix4: 24, tracking: always}\n";
 
 /* UDP with these bytes first in its payload, or TCP with them as its options. */
 #define FRAME(vip, proto_number, word0, word1)                                           \

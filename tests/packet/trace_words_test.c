@@ -32,7 +32,7 @@ static const char services[] =
 	"     state: maint}]}\n"
 	"services:\n"
 	"  - {name: shop, vips: [192.0.2.1, \"2001:db8::1\"], listen: [tcp/80, udp/53], pool: "
-	"web}\n"
+	"web, tracking: always}\n"
 	"  - {name: two, vips: [192.0.2.1], listen: [udp/54], pool: other}\n"
 	"  - {name: away, vips: [192.0.2.2], listen: [tcp/80], pool: far}\n"
 	"  - {name: lost, vips: [192.0.2.3], listen: [tcp/80], pool: gone}\n"

@@ -92,8 +92,9 @@ static void test_right(void **state)
 	assert_says(out, "pool web: table of 2039 slots, check tcp/80, 1 backend: b1 10.0.1.1\n");
 	assert_says(out,
 		    "pool idle: table of 2039 slots, no check, 1 backend: b1 10.0.1.1 (drain)");
-	assert_says(out, "service shop: to pool web by ipip, tracking always, listens on tcp/80 of "
-			 "192.0.2.1\n");
+	assert_says(out,
+		    "service shop: to pool web by ipip, tracking transition, listens on tcp/80 of "
+		    "192.0.2.1\n");
 	assert_says(out, "warning: -:2:65: no service uses pool \"idle\"");
 	assert_says(out, "- is right: 2 pools, 1 service, 1 warning\n");
 }
@@ -200,9 +201,11 @@ static void test_settings(void **state)
 		"pools: [{name: web, check: {type: none}, backends: [" BACK4 "]}]\n"
 		"services:\n"
 		"- {name: a, vips: [" VIP6 "], listen: [any], pool: web, policy: flow-label,\n"
-		"   rate_limit: 5k, allow: [\"2001:db8::/32\"], deny: [\"2001:db8:1::/48\"]}\n"
+		"   tracking: always, rate_limit: 5k, allow: [\"2001:db8::/32\"], deny: "
+		"[\"2001:db8:1::/48\"]}\n"
 		"- {name: b, vips: [" VIP4 "], listen: [udp/443], pool: web, policy: quic-cid,\n"
-		"   tracking: none}\n";
+		"   tracking: none}\n"
+		"- {name: c, vips: [" VIP4 "], listen: [udp/444], pool: web, policy: quic-cid}\n";
 	json_t *value, *service;
 
 	(void)state;
@@ -214,10 +217,15 @@ static void test_settings(void **state)
 		    "\nnote: -:4:3: with policy flow-label ICMP errors find the backend of a "
 		    "flow of service \"a\" by the flow's entry alone, on the node that has it\n"
 		    "note: -:6:3: with policy quic-cid");
-	assert_says(out, "and with tracking: none there is none\nwarning: -:2:53: service \"b\"");
+	assert_says(out,
+		    "  flows of b are not remembered: those whose slots change hands are cut\n");
+	assert_says(out, "  flows of c are remembered while their slots change hands");
+	assert_says(out, "and with tracking: transition there is one only while its slot changes "
+			 "hands\nwarning: -:2:53: service \"b\"");
+	assert_says(out, "and with tracking: none there is none\nnote: -:8:3: ");
 	assert_int_equal(CHECK(text, "-", "--json"), EXIT_OK);
 	value = parsed();
-	assert_int_equal(json_array_size(json_object_get(value, "notes")), 2);
+	assert_int_equal(json_array_size(json_object_get(value, "notes")), 3);
 	service = json_array_get(json_object_get(value, "services"), 0);
 	assert_string_equal(json_string_value(json_object_get(service, "policy")), "flow-label");
 	assert_int_equal(json_integer_value(json_object_get(service, "rate_limit")), 5000);

@@ -182,7 +182,8 @@ static void test_policies(void **state)
 		char text[512];
 		struct conf *conf;
 
-		snprintf(text, sizeof(text), SHOP("policy: %s"), policies[i].text);
+		snprintf(text, sizeof(text), SHOP("tracking: always, policy: %s"),
+			 policies[i].text);
 		conf = conf_expect_right(text);
 		assert_int_equal(conf->services[0].policy, policies[i].policy);
 		assert_string_equal(conf_policy_name(policies[i].policy), policies[i].text);
@@ -207,6 +208,8 @@ static void test_policy_settings(void **state)
 		  {3, 115, "config \"7\" is too large, expected a whole number from 0 to 6"},
 		  {3, 126, "length \"5\" is too large, expected a whole number from 1 to 4"}}},
 		{SHOP("policy: flow-label, tracking: none"),
+		 {{3, 81, "policy flow-label would lose TCP connections"}}},
+		{SHOP("policy: flow-label"),
 		 {{3, 81, "policy flow-label would lose TCP connections"}}},
 		{SHOP("tcp_server_id: yes"), {{3, 88, "\"yes\" is neither true nor false"}}},
 	};

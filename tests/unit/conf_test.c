@@ -262,7 +262,7 @@ static void test_defaults(void **state)
 	assert_false(pool->backends[0].backup);
 	assert_int_equal(pool->backends[0].weight, 100);
 	assert_int_equal(pool->backends[0].state, CONF_STATE_ACTIVE);
-	assert_int_equal(conf->services[0].tracking, CONF_TRACKING_ALWAYS);
+	assert_int_equal(conf->services[0].tracking, CONF_TRACKING_TRANSITION);
 	assert_int_equal(conf->services[0].oversize_df, CONF_OVERSIZE_ICMP);
 	conf_free(conf);
 }

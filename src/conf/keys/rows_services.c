@@ -132,7 +132,7 @@ static const struct conf_key keys[] = {
 	 .type = CONF_TYPE_CHOICE,
 	 AT(conf_service, tracking),
 	 .choices = "transition|always|none",
-	 .fallback = "always",
+	 .fallback = "transition",
 	 .help = "which flows are remembered, to stay with their backends; transition: those in "
 		 "slots that changed hands lately; always: all; none: the slot alone decides"},
 	{.path = "services[].lookup",

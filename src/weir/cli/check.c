@@ -115,6 +115,20 @@ static void print_settings(const struct conf_service *service)
 		printf(", %zu denied", service->deny_count);
 }
 
+/* What becomes of a flow when its slot changes hands. */
+static void print_tracking(const struct conf_service *service)
+{
+	static const char *const texts[] = {
+		[CONF_TRACKING_TRANSITION] = "are remembered while their slots change hands, so "
+					     "that they stay; else the slot decides",
+		[CONF_TRACKING_ALWAYS] = "are all remembered, so that they stay when their slots "
+					 "change hands",
+		[CONF_TRACKING_NONE] = "are not remembered: those whose slots change hands are cut",
+	};
+
+	printf("  flows of %s %s\n", service->name, texts[service->tracking]);
+}
+
 static void print_service(const struct conf_node *node, const struct conf_service *service)
 {
 	struct sizes sizes = sizes_of(node, service);
@@ -135,6 +149,7 @@ static void print_service(const struct conf_node *node, const struct conf_servic
 	if (service->vip_count > NAMES_SHOWN)
 		printf(", and %zu more", service->vip_count - NAMES_SHOWN);
 	putchar('\n');
+	print_tracking(service);
 	sizes_print(service, &sizes);
 }
 

@@ -151,20 +151,35 @@ static void print_override(int *notes, const json_t *backend)
 	}
 }
 
+/* A limit that has passed has cut what was left. */
+static void print_drain(int *notes, const json_t *backend)
+{
+	const json_t *left = json_object_get(backend, "drain_left_s");
+	char age[AGE_MAX];
+
+	if (strcmp(text(backend, "state"), "drain") != 0)
+		return;
+	if (json_real_value(left) > 0) {
+		put_age(json_real_value(left), age);
+		print_note(notes, "drains for %s at most, %" JSON_INTEGER_FORMAT " flows left", age,
+			   number(backend, "flows"));
+	} else if (json_is_real(left)) {
+		print_note(notes, "its time to drain is over");
+	} else {
+		print_note(notes, "drains, %" JSON_INTEGER_FORMAT " flows left",
+			   number(backend, "flows"));
+	}
+}
+
 static void print_notes(const json_t *backend)
 {
 	const json_t *check = json_object_get(backend, "check");
-	const json_t *left = json_object_get(backend, "drain_left_s");
 	const char *error = json_is_object(check) ? text(check, "last_error") : "";
 	json_int_t percent = number(backend, "percent");
-	char age[AGE_MAX];
 	int notes = 0;
 
 	print_override(&notes, backend);
-	if (json_is_real(left)) {
-		put_age(json_real_value(left), age);
-		print_note(&notes, "drains for %s at most", age);
-	}
+	print_drain(&notes, backend);
 	if (percent > 0 && percent < 100)
 		print_note(&notes, "takes %" JSON_INTEGER_FORMAT " %% of its slots", percent);
 	if (is_true(backend, "backup"))
@@ -198,6 +213,14 @@ static void print_pools(const json_t *status)
 	{
 		json_array_foreach(json_object_get(pool, "backends"), j, backend)
 			print_backend(text(pool, "name"), backend);
+	}
+	json_array_foreach(json_object_get(status, "pools"), i, pool)
+	{
+		if (number(pool, "in_transition"))
+			printf("\npool %s: %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT
+			       " slots in transition\n",
+			       text(pool, "name"), number(pool, "in_transition"),
+			       number(pool, "table_size"));
 	}
 }
 

@@ -91,10 +91,11 @@ static json_t *report_pools(const struct app *app)
 			json_array_append_new(backends, report_backend(&app->backends[at]));
 			usable += pool_member_usable(pool, m);
 		}
-		json_array_append_new(list,
-				      json_pack("{s:s, s:i, s:i, s:o}", "name", pool_name(pool),
-						"table_size", (int)pool_table_size(pool), "usable",
-						usable, "backends", backends));
+		json_array_append_new(list, json_pack("{s:s, s:i, s:i, s:i, s:o}", "name",
+						      pool_name(pool), "table_size",
+						      (int)pool_table_size(pool), "in_transition",
+						      (int)pool_moving_slots(pool), "usable",
+						      usable, "backends", backends));
 	}
 	return list;
 }

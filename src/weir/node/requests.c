@@ -440,6 +440,8 @@ void requests_show(struct app *app, size_t pool, size_t member, json_t *object)
 			    json_string(show_admin(assemble_admin(conf_backend(&target)->state))));
 	json_object_set_new(object, "percent", json_integer(pool_member_share(state, member)));
 	json_object_set_new(object, "slots", json_integer(pool_member_slots(state, member)));
+	json_object_set_new(object, "flows",
+			    json_integer(balancer_flows(app->balancer, pool, member)));
 	json_object_set_new(object, "drain_left_s",
 			    show_drain(override, conf_pool(&target)->drain_limit_ms));
 	json_object_set_new(object, "override", show_override(override));
