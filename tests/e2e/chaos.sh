@@ -510,7 +510,7 @@ chaos_agent() {
 
 # second_chance: is there one, by GUE? It sets SERVICE.
 second_chance() {
-	SERVICE="forward: gue, second_chance: true"
+	SERVICE="forward: gue, second_chance: true, tracking: transition"
 	[ "$MODE" = gue ] || return 1
 	chaos_config 1 >"$DIR/second.yaml"
 	"$WEIR" check "$DIR/second.yaml" >"$DIR/second.out" 2>&1
@@ -570,7 +570,7 @@ LISTED[SPARE]=false
 SECOND_CHANCE=true
 second_chance || {
 	SECOND_CHANCE=false
-	SERVICE="forward: $MODE"
+	SERVICE="forward: $MODE, tracking: transition"
 }
 say "# seed $SEED, $RUN_SECONDS seconds, $SERVICE"
 bring_up
