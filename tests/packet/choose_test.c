@@ -27,6 +27,8 @@ static struct world {
 	struct balancer *balancer;
 } worlds[2];
 static struct conf *conf;
+static bool second_chance;
+static uint64_t named; /* packets that named a second backend */
 
 static uint32_t below(uint32_t end)
 {
@@ -39,7 +41,7 @@ static void ignore_record(void *arg, uint32_t record)
 	(void)record;
 }
 
-static void begin(const char *tracking, const char *vip)
+static void begin(const char *service, const char *vip)
 {
 	static const struct balancer_start start = {
 		.health = POOL_HEALTHY,
@@ -59,9 +61,9 @@ static void begin(const char *tracking, const char *vip)
 		 "  backends: [{name: b1, address: 10.0.0.1}, {name: b2, address: 10.0.0.2},\n"
 		 "    {name: b3, address: 10.0.0.3}, {name: b4, address: 10.0.0.4},\n"
 		 "    {name: b5, address: 10.0.0.5}]}]\n"
-		 "services: [{name: shop, vips: [\"%s\"], listen: [tcp/80], pool: web, tracking: "
-		 "%s}]\n",
-		 vip, tracking);
+		 "services: [{name: shop, vips: [\"%s\"], listen: [tcp/80], pool: web,\n"
+		 "  %s}]\n",
+		 vip, service);
 	if (conf_parse(text, strlen(text), &conf, &errors))
 		fail_msg("line %d: %s", errors.errors[0].line, errors.errors[0].text);
 	assert_int_equal(addr_parse("192.0.2.7", &source), 0);
@@ -109,8 +111,28 @@ static void happen(uint64_t now_ms)
 	}
 }
 
-/* The same packet both ways; the backend's record. */
-static uint32_t by_frame(uint32_t flow, uint8_t flags, bool is4, uint64_t now_ns)
+/* The record of whom GUE's private data name, of a frame over IPv4; 0: nobody. */
+static uint32_t named_in(const uint8_t *bytes)
+{
+	const uint8_t *gue = bytes + FRAME_ETH + 20 + 8, *private = gue + 4;
+
+	/* Variant 1 begins with the packet. */
+	if (gue[0] >> 4 == 4 || private[3] != 4)
+		return 0;
+	for (size_t m = 0; m < BACKENDS; m++) {
+		if (memcmp(private + 4, conf->pools[0].backends[m].address.bytes + 12, 4) == 0)
+			return balancer_backend_record(worlds[0].balancer, 0, m);
+	}
+	fail_msg("names a stranger");
+	return 0;
+}
+
+struct choice {
+	uint32_t backend, second; /* records */
+};
+
+/* The same packet both ways. */
+static struct choice by_frame(uint32_t flow, uint8_t flags, bool is4, uint64_t now_ns)
 {
 	uint8_t bytes[512 + NATIVE_HEADROOM];
 	struct dp_result result;
@@ -130,12 +152,15 @@ static uint32_t by_frame(uint32_t flow, uint8_t flags, bool is4, uint64_t now_ns
 	assert_int_equal(native_run(worlds[0].native, bytes, frame.length,
 				    frame.length + NATIVE_HEADROOM, now_ns, &result),
 			 0);
-	return result.trace.backend;
+	return (struct choice){
+		result.trace.backend,
+		second_chance && dp_action_leaves(result.action) ? named_in(bytes) : 0,
+	};
 }
 
-static uint32_t by_choice(uint32_t flow, uint8_t flags, bool is4, uint64_t now_ns)
+static struct choice by_choice(uint32_t flow, uint8_t flags, bool is4, uint64_t now_ns)
 {
-	uint32_t second;
+	struct choice choice;
 	struct pkt pkt = {
 		.sport = PKT_BE16((uint16_t)(2000 + flow)),
 		.dport = PKT_BE16(80),
@@ -155,28 +180,32 @@ static uint32_t by_choice(uint32_t flow, uint8_t flags, bool is4, uint64_t now_n
 	pkt.src = dp_addr(&vip);
 	pkt.src.bytes[14] = (uint8_t)(is4 ? flow / 250 : (flow + 1) >> 8);
 	pkt.src.bytes[15] = (uint8_t)(is4 ? flow % 250 + 1 : flow + 1);
-	return native_choose(worlds[1].native, &pkt, now_ns, &second);
+	choice.backend = native_choose(worlds[1].native, &pkt, now_ns, &choice.second);
+	return choice;
 }
 
-static void compare(const char *tracking, bool is4)
+static void compare(const char *service, bool is4)
 {
 	static const uint8_t flags[] = {PKT_TCP_SYN, PKT_TCP_ACK, PKT_TCP_ACK,
 					PKT_TCP_FIN | PKT_TCP_ACK, PKT_TCP_RST};
 	uint64_t now_ms = SECOND_MS, by[BACKENDS + 1] = {0};
 
-	begin(tracking, is4 ? "192.0.2.1" : "2001:db8::1:1");
+	begin(service, is4 ? "192.0.2.1" : "2001:db8::1:1");
 	for (int round = 0; round < ROUNDS; round++) {
 		for (int packet = 0; packet < PACKETS; packet++) {
-			uint32_t flow = below(FLOWS), expected, got;
+			uint32_t flow = below(FLOWS);
+			struct choice expected, got;
 			uint8_t flag = flags[below(sizeof(flags))];
 			uint64_t now_ns = (now_ms += below(100)) * 1000000;
 
 			expected = by_frame(flow, flag, is4, now_ns);
 			got = by_choice(flow, flag, is4, now_ns);
-			if (got != expected)
-				fail_msg("round %d, flow %u, flags %x: %u, not %u", round, flow,
-					 flag, got, expected);
-			by[got < BACKENDS ? got : BACKENDS]++;
+			if (got.backend != expected.backend || got.second != expected.second)
+				fail_msg("round %d, flow %u, flags %x: %u and %u, not %u and %u",
+					 round, flow, flag, got.backend, got.second,
+					 expected.backend, expected.second);
+			by[got.backend < BACKENDS ? got.backend : BACKENDS]++;
+			named += got.second != 0;
 		}
 		happen(now_ms);
 	}
@@ -190,20 +219,29 @@ static void compare(const char *tracking, bool is4)
 static void test_always(void **state)
 {
 	(void)state;
-	compare("always", true);
+	compare("tracking: always", true);
 	assert_true(native_event_count(worlds[1].native, ABI_EVENT_FLOW_NEW) > FLOWS);
 }
 
 static void test_transition(void **state)
 {
 	(void)state;
-	compare("transition", true);
+	compare("tracking: transition", true);
+}
+
+static void test_second_chance(void **state)
+{
+	(void)state;
+	second_chance = true;
+	compare("tracking: transition, forward: gue, second_chance: true", true);
+	second_chance = false;
+	assert_true(named > ROUNDS * PACKETS / 10 && named < ROUNDS * PACKETS);
 }
 
 static void test_none_ipv6(void **state)
 {
 	(void)state;
-	compare("none", false);
+	compare("tracking: none", false);
 }
 
 int main(void)
@@ -211,6 +249,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_always, tear_down),
 		cmocka_unit_test_teardown(test_transition, tear_down),
+		cmocka_unit_test_teardown(test_second_chance, tear_down),
 		cmocka_unit_test_teardown(test_none_ipv6, tear_down),
 	};
 

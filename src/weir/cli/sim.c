@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <time.h>
 
 #include "base/time.h"
 #include "conf/conf.h"
@@ -380,7 +380,7 @@ static int simulate(struct command *command)
 		why = sim_nodes_error(command->nodes);
 		return command_fail(name, "%s%s%s", err.text, *why ? ": " : "", why);
 	}
-	if (sim_print_end(&command->print, time_since_s(command->began_ns)))
+	if (sim_print_end(&command->print, (double)clock() / CLOCKS_PER_SEC))
 		return command_fail(name, "cannot write what was found");
 	return EXIT_OK;
 }

@@ -143,7 +143,7 @@ static int print_json(const struct sim_print *print, double seconds)
 				(json_int_t)spec->flows, "table_size", (int)spec->fleet->table_size,
 				"nodes", (json_int_t)spec->events->nodes, "seed",
 				(json_int_t)spec->seed, "memory_bytes", (json_int_t)print->memory,
-				"seconds", seconds, "events", print->rows, "total",
+				"cpu_seconds", seconds, "events", print->rows, "total",
 				counts_json(print->total));
 	int error = all ? json_dumpf(all, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER) : -1;
 
@@ -184,7 +184,7 @@ int sim_print_end(struct sim_print *print, double seconds)
 	lines[0] = all;
 	print_rows(print, print->total, lines);
 	printf("Weir's flow tables: %" PRIu64 " recorded, %" PRIu64 " skipped, %" PRIu64
-	       " evicted. %.1f s.\n",
+	       " evicted. %.1f s of a processor.\n",
 	       stats.recorded, stats.skipped, stats.evicted, seconds);
 	return 0;
 }

@@ -23,7 +23,7 @@ struct sim_print {
 
 void sim_print_begin(struct sim_print *print);
 void sim_print_row(struct sim_print *print, const struct sim_row *row);
-/* 0, or -ENOMEM: there is no JSON. `seconds`: what the run took. */
+/* 0, or -ENOMEM: there is no JSON. `seconds`: of a processor, that it took. */
 int sim_print_end(struct sim_print *print, double seconds);
 /* Releases what was made; without sim_print_end when the run failed. */
 void sim_print_fini(struct sim_print *print);
