@@ -183,6 +183,30 @@ static void test_all_errors_are_said(void **state)
 	assert_int_equal(errors.count, 3);
 }
 
+/* Whatever stands there, it is read to its end, under sanitizers in one of the builds. */
+static void test_damaged_events(void **state)
+{
+	static const char whole[] = "+500ms add new weight=7 address=192.0.2.9\n90s weight b2 50%\n"
+				    "remove b1,b3 # two\nnode-up 5\nrouter hrw\nfail b2,new\n";
+	static const char letters[] = "0123456789+,.=% #\n\tabns-\xff";
+	char text[sizeof(whole)];
+	size_t right = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < 5000; i++) {
+		memcpy(text, whole, sizeof(whole));
+		for (uint64_t hit = 0; hit < i % 5; hit++)
+			text[sim_mix(i, hit) % (sizeof(whole) - 1)] =
+				letters[sim_mix(i + 7, hit) % (sizeof(letters) - 1)];
+		add_backends(3, 251);
+		right += parse(text) == 0;
+		tear_down(NULL);
+		set_up(NULL);
+	}
+	sim_fleet_init(&fleet);
+	assert_in_range(right, 1000, 4000);
+}
+
 /* --- flows and routers --- */
 
 static int by_number(const void *a, const void *b)
@@ -383,6 +407,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_events, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_refused_events, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_all_errors_are_said, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_damaged_events, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_clients_differ, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_routers, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_modulo_moves_nearly_all, set_up, tear_down),
