@@ -241,8 +241,8 @@ static void note_second_chance(const struct conf *conf, struct err_list *ret)
 static const char *says_when_tracked(enum conf_tracking tracking)
 {
 	static const char *const texts[] = {
-		[CONF_TRACKING_TRANSITION] = ", and with tracking: transition there is one only "
-					     "while its slot changes hands",
+		[CONF_TRACKING_TRANSITION] = (", and with tracking: transition there is one only "
+					      "while its slot changes hands"),
 		[CONF_TRACKING_ALWAYS] = ", on the node that has it",
 		[CONF_TRACKING_NONE] = ", and with tracking: none there is none",
 	};
