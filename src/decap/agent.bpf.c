@@ -114,8 +114,9 @@ static __always_inline void env_socket(struct xdp_md *ctx, const struct pkt *pkt
 }
 
 /*
- * The kernel answers only for interfaces that forward, which a backend's do not. The loopback, which
- * the agent lets do so, is where what the host sends itself comes from. No answer: no neighbour yet.
+ * The kernel answers only for interfaces that forward, which a backend's do not. The loopback,
+ * which the agent lets do so, is where what the host itself sends comes from. No answer: there is
+ * no neighbour yet.
  */
 static __always_inline int env_route(struct xdp_md *ctx, const struct second *second, __u8 version,
 				     struct second_way *ret)
