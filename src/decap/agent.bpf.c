@@ -122,9 +122,10 @@ static __always_inline int env_route(struct xdp_md *ctx, const struct second *se
 				     struct second_way *ret)
 {
 	struct bpf_fib_lookup fib = {.l4_protocol = IPPROTO_UDP, .ifindex = LOOPBACK_IFINDEX};
+	struct pkt_addr other = second->other; /* for 6.1 a key stands on the stack */
 	__u8 used = 1;
 
-	bpf_map_update_elem(&others, &second->other, &used, BPF_NOEXIST);
+	bpf_map_update_elem(&others, &other, &used, BPF_NOEXIST);
 	fib.family = version == 4 ? AF_INET : AF_INET6;
 	if (version == 4)
 		fib.ipv4_dst = second->other.word[3];
