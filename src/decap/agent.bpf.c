@@ -114,16 +114,18 @@ static __always_inline void env_socket(struct xdp_md *ctx, const struct pkt *pkt
 }
 
 /*
- * The kernel answers only for interfaces that forward, which a backend's do not. The loopback, which
- * the agent lets do so, is where what the host sends itself comes from. No answer: no neighbour yet.
+ * The kernel answers only for interfaces that forward, which a backend's do not. The loopback,
+ * which the agent lets do so, is where what the host itself sends comes from. No answer: there is
+ * no neighbour yet.
  */
 static __always_inline int env_route(struct xdp_md *ctx, const struct second *second, __u8 version,
 				     struct second_way *ret)
 {
 	struct bpf_fib_lookup fib = {.l4_protocol = IPPROTO_UDP, .ifindex = LOOPBACK_IFINDEX};
+	struct pkt_addr other = second->other; /* for 6.1 a key stands on the stack */
 	__u8 used = 1;
 
-	bpf_map_update_elem(&others, &second->other, &used, BPF_NOEXIST);
+	bpf_map_update_elem(&others, &other, &used, BPF_NOEXIST);
 	fib.family = version == 4 ? AF_INET : AF_INET6;
 	if (version == 4)
 		fib.ipv4_dst = second->other.word[3];

@@ -13,8 +13,8 @@
 #include "pkt/parse.h"
 
 enum {
-	/* Repetitions begin so far below what is expected, at most: no window is larger in practice,
-	 * and what is refused for ever would stall who repeats it for want of an answer. */
+	/* Repetitions begin so far below what is expected, at most. No window is larger in
+	 * practice; and who is refused for ever, for want of an answer, would stall. */
 	ACCEPT_BEHIND = 1 << 28,
 	/* The same of what says nothing of the other direction, and of acknowledgements: the
 	 * largest window that a client without scaling has (RFC 9293). */

@@ -33,7 +33,7 @@ struct tunnel_told {
 	__be16 to;
 	__u8 version; /* of the VIP: 4 or 6; 0: nothing was said */
 	__u8 next;    /* header, where an extension header of IPv6 said it */
-	__u16 gue0;   /* where the header of GUE's variant 0 stands, from the frame's start; 0: none */
+	__u16 gue0;   /* from the frame's start to the header of GUE's variant 0; 0: none */
 };
 
 PKT_INLINE int tunnel_is_ip(__u8 proto)

@@ -168,7 +168,7 @@ ask_all() {
 		http_batch "http://[$VIP6]/" "$1" "$count" | in_ns client curl -K - 2>&1 |
 			http_stamp 6
 	} >"$DIR/requests"
-	awk '{ print "#", $2, $4, $6 }' "$DIR/requests" | sort | uniq -c | sed 's/^ *\([0-9]*\) #/# \1/'
+	awk '{ print $2, $4, $6 }' "$DIR/requests" | sort | uniq -c | sed 's/^ */# /'
 }
 # get_all FIRST: a page from each of 30 ports and VIP; its length, a line each.
 get_all() {
@@ -182,7 +182,7 @@ get_all() {
 }
 all_ok() { [ "$(http_count ok)" = $((2 * REQUESTS)) ]; }
 # A segment that was lost comes again after 200 ms, a SYN after a second.
-at_once() { awk '$5 > 150000 { late++ } END { print "# late:", late + 0; exit late > 2 }' "$DIR/requests"; }
+at_once() { awk '$5 > 150000 { late++ } END { exit late > 2 }' "$DIR/requests"; }
 answers_of() { awk -v b="$1" '$6 == b' "$DIR/requests" | grep -c . || :; }
 
 # --- the beginning ---
@@ -286,8 +286,8 @@ fresh_node 2 drain active active
 in_ns router ip link set client mtu 1300
 before=$(verdict b1 taken)
 get_all 23000
-must "who sent too big is told, wherever the error comes first" test "$(sort "$DIR/got" | uniq -c | sed 's/^ *//')" = \
-	"60 $(stat -c %s "$DIR/www/page")"
+must "who sent too big is told, wherever the error comes first" \
+	test "$(sort "$DIR/got" | uniq -c | sed 's/^ *//')" = "60 $(stat -c %s "$DIR/www/page")"
 must "by b1 too" more b1 taken $((before + 20))
 in_ns router ip link set client mtu 1500
 

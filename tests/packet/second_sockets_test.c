@@ -537,18 +537,21 @@ static void test_v6only(void **state)
 
 static int open_alone(void **state)
 {
+	/* A busybox's shell would take its own `ip`, which knows too little. */
 	static const char setup[] =
-		"set -e; ip link set lo up;"
+		"set -e; /bin/ip link set lo up;"
 		"echo 0 >/proc/sys/net/ipv4/conf/all/rp_filter;"
 		"echo 0 >/proc/sys/net/ipv4/conf/lo/rp_filter;"
-		"ip addr add " TUNNEL_VIP4 "/32 dev lo; ip addr add 203.0.113.5/32 dev lo;"
-		"ip addr add " TUNNEL_VIP6 "/128 dev lo nodad;"
-		"ip addr add 2001:db8:c::5/128 dev lo nodad;"
-		"ip link add silent0 type veth peer name silent1;"
-		"ip link set silent0 up; ip link set silent1 up;"
-		"ip route add 203.0.113.77 dev silent0; ip -6 route add 2001:db8:c::77 dev silent0;"
-		"ip neigh add 203.0.113.77 lladdr 02:00:00:00:00:77 dev silent0;"
-		"ip neigh add 2001:db8:c::77 lladdr 02:00:00:00:00:77 dev silent0";
+		"/bin/ip addr add " TUNNEL_VIP4
+		"/32 dev lo; /bin/ip addr add 203.0.113.5/32 dev lo;"
+		"/bin/ip addr add " TUNNEL_VIP6 "/128 dev lo nodad;"
+		"/bin/ip addr add 2001:db8:c::5/128 dev lo nodad;"
+		"/bin/ip link add silent0 type veth peer name silent1;"
+		"/bin/ip link set silent0 up; /bin/ip link set silent1 up;"
+		"/bin/ip route add 203.0.113.77 dev silent0; /bin/ip -6 route add 2001:db8:c::77 "
+		"dev silent0;"
+		"/bin/ip neigh add 203.0.113.77 lladdr 02:00:00:00:00:77 dev silent0;"
+		"/bin/ip neigh add 2001:db8:c::77 lladdr 02:00:00:00:00:77 dev silent0";
 
 	if (geteuid() == 0 && (unshare(CLONE_NEWNET) || system(setup)))
 		return -1;
