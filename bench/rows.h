@@ -69,6 +69,18 @@ ALL_FAMILIES("ipip", TUNNEL_IPIP), ALL_FAMILIES("gre", TUNNEL_GRE), ALL_FAMILIES
 	{.name = "512k flows tracked", .flows = 524288, .flags = ABI_SERVICE_TRACK},
 	{.name = "64 services tracked", .vips = 64, .flows = 16384, .flags = ABI_SERVICE_TRACK},
 
+	/* Slots that change hands. */
+	{.name = "settled slot", .flags = ABI_SERVICE_TRANSITION},
+	{.name = "slot in transition, known flow", .flags = ABI_SERVICE_TRANSITION, .moving = true},
+	{.name = "slot in transition, 512k known flows",
+	 .flags = ABI_SERVICE_TRANSITION,
+	 .moving = true,
+	 .flows = 524288},
+	{.name = "slot in transition, no entry",
+	 .flags = ABI_SERVICE_TRANSITION,
+	 .moving = true,
+	 .keepless = true},
+
 	/* What the node answers, and what it does not take. */
 	{.name = "echo, ipv4", .kind = KIND_ECHO},
 	{.name = "echo, ipv6", .kind = KIND_ECHO, .inner6 = true, .outer6 = true},

@@ -8,7 +8,11 @@
 #include <string.h>
 
 enum {
-	POOLS = 3, /* by IPv4, by IPv6, by IPv4 into a VLAN; those of many VIPs follow */
+	/* By IPv4, by IPv6, by IPv4 into a VLAN; in transition, and with backends that keep no flows;
+	 * those of many VIPs follow. */
+	POOL_MOVING = 3,
+	POOL_KEEPLESS,
+	POOLS,
 	LIST_PREFIXES = 1000,
 	IFINDEX = 1, /* of the loopback, which a test run comes in at */
 	LINE_MAX = 48,
@@ -74,9 +78,16 @@ static void fill_backend(struct dp_tables *tables, uint32_t pool, uint32_t at)
 	addr = parse(text);
 	backend->identity = 1000 + pool * BENCH_POOL_BACKENDS + at;
 	backend->generation = 1;
-	backend->flags = ABI_BACKEND_UP | ABI_BACKEND_KEEP;
+	backend->flags = ABI_BACKEND_UP | (pool == POOL_KEEPLESS ? 0 : ABI_BACKEND_KEEP);
 	dp_tables_set_tunnel(backend, &addr);
 	dp_tables_set_nexthop(backend, &hop);
+}
+
+static uint64_t word_of(uint32_t pool, uint32_t current, uint32_t other)
+{
+	if (pool != POOL_MOVING && pool != POOL_KEEPLESS)
+		return abi_slot(current, 0, other);
+	return abi_slot(current, other, other) | ABI_SLOT_TRANSITION;
 }
 
 static void fill_pools(struct dp_tables *tables)
@@ -88,8 +99,8 @@ static void fill_pools(struct dp_tables *tables)
 			fill_backend(tables, pool, i);
 		for (uint32_t i = 0; i < BENCH_POOL_SLOTS; i++)
 			tables->slots[pool * BENCH_POOL_SLOTS + i] =
-				abi_slot(first + i % BENCH_POOL_BACKENDS, 0,
-					 first + (i + 1) % BENCH_POOL_BACKENDS);
+				word_of(pool, first + i % BENCH_POOL_BACKENDS,
+					first + (i + 1) % BENCH_POOL_BACKENDS);
 	}
 }
 
@@ -98,6 +109,8 @@ static void fill_service(struct dp_tables *tables, size_t row)
 	struct abi_service *service = &tables->services[row + 1];
 	uint32_t pool = bench_rows[row].tagged ? 2 : bench_rows[row].outer6 ? 1 : 0;
 
+	if (bench_rows[row].moving)
+		pool = bench_rows[row].keepless ? POOL_KEEPLESS : POOL_MOVING;
 	service->table =
 		abi_table(pool * BENCH_POOL_SLOTS, bench_rows[row].empty ? 0 : BENCH_POOL_SLOTS);
 	service->mode = (uint8_t)bench_rows[row].mode;
@@ -235,7 +248,7 @@ uint32_t bench_features(const struct bench_row *row)
 		features |= ABI_HAS_RANGES;
 	if (row->kind == KIND_TUNNELED)
 		features |= ABI_HAS_DECAP;
-	if (row->flags & ABI_SERVICE_TRACK)
+	if (row->flags & (ABI_SERVICE_TRACK | ABI_SERVICE_TRANSITION))
 		features |= ABI_HAS_TRACK;
 	if (row->flags & ABI_SERVICE_SPECIAL)
 		features |= ABI_HAS_SPECIAL;

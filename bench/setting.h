@@ -44,6 +44,8 @@ struct bench_row {
 	enum kind kind;
 	enum tunnel_mode mode;
 	bool outer6, inner6, tagged;
+	bool moving;    /* its slots are in transition */
+	bool keepless;  /* and their backends keep no flows, so that none gets an entry */
 	uint8_t vlans;  /* tags of the frame */
 	uint32_t flags; /* enum abi_service_flags */
 	uint8_t policy; /* enum abi_policy */

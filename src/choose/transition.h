@@ -119,15 +119,24 @@ PKT_INLINE __u32 transition_previous(__u64 word)
 	return abi_slot_current(word);
 }
 
-/* Whom a connection that begins gets; the word's other owner while its current one is down. */
+/*
+ * Whom a connection that begins gets: while the word's current one is down the other owner, and
+ * nobody where that one is down too and the current one keeps nothing.
+ */
 PKT_INLINE void transition_begin(struct transition *to, __u64 word)
 {
+	__u32 flags;
+
 	to->begins = abi_slot_current(word);
 	to->begins_why = WHY_SLOT;
-	if (!(transition_flags(to->begins) & ABI_BACKEND_UP) &&
-	    transition_flags(abi_slot_other(word)) & ABI_BACKEND_UP) {
+	flags = transition_flags(to->begins);
+	if (flags & ABI_BACKEND_UP)
+		return;
+	if (transition_flags(abi_slot_other(word)) & ABI_BACKEND_UP) {
 		to->begins = abi_slot_other(word);
 		to->begins_why = WHY_OTHER;
+	} else if (!(flags & ABI_BACKEND_KEEP)) {
+		to->begins = 0;
 	}
 }
 
@@ -168,10 +177,6 @@ PKT_STAGE int transition_look(struct pkt_ctx *ctx, struct pkt *pkt, struct trans
 	if (!to->stays) {
 		to->later = to->begins;
 		to->later_why = to->begins_why;
-	} else if (!(transition_flags(to->begins) & ABI_BACKEND_KEEP)) {
-		/* Nobody is up, and this one would be left again at once. */
-		to->begins = to->later;
-		to->begins_why = to->later_why;
 	}
 	return PKT_ON;
 }

@@ -591,7 +591,7 @@ SEARCH(two_flips, LIMITS(2), .flips = true, .depth = 8)
 SEARCH(two_limit, LIMITS(2), .limit = true, .keeps = true, .prompt = true, .depth = 12)
 SEARCH(two_flood, LIMITS(2), .floods = true, .depth = 7)
 SEARCH(two_datagrams, LIMITS(2), .datagrams = true, .leaving = true, .orders = true, .depth = 8)
-SEARCH(three, LIMITS(3), .leaving = true, .orders = true, .depth = 6)
+SEARCH(three, LIMITS(3), .leaving = true, .orders = true, .depth = 7)
 SEARCH(three_flips, LIMITS(3), .orders = true, .flips = true, .depth = 6)
 
 /* --- setting up --- */

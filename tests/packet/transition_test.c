@@ -251,11 +251,15 @@ static void test_not_rewritten(void **state)
 	/* Nobody is up. */
 	set_flags(C, DOWN);
 	tcp(11, FRAME_SYN, WHY_SLOT, B);
-	/* And nobody at all. */
+	set_flags(B, OUT);
+	tcp(14, FRAME_SYN, WHY_EMPTY, 0);
+	/* And nobody at all: who begins hears of it at once. */
 	set_word(abi_slot(0, A, 0) | MOVING);
 	tcp(12, FRAME_ACK, WHY_PREVIOUS, A);
 	set_word(abi_slot(0, 0, 0) | MOVING);
 	tcp(13, FRAME_ACK, WHY_EMPTY, 0);
+	set_word(abi_slot(0, A, 0) | MOVING);
+	tcp(15, FRAME_SYN, WHY_EMPTY, 0);
 }
 
 static void test_datagrams(void **state)
