@@ -146,6 +146,8 @@ PKT_STAGE int choose_new_flow(struct pkt_ctx *ctx, struct pkt *pkt, struct flow 
 	if (!pkt->backend || entry_record(flow, pkt, choose_is_redundant(&to, pkt)))
 		return PKT_ON;
 	/* Its next packet will be no SYN, and find no entry. */
+	if (to.stays)
+		env_event(ABI_EVENT_FLOW_RELIES);
 	pkt->backend = to.later;
 	pkt->why = to.later_why;
 	return PKT_ON;

@@ -117,8 +117,9 @@ PKT_INLINE int entry_find_place(struct flow *flow, int redundant)
 		return 0;
 	if (worth <= FLOW_WORTH_EXPIRED)
 		return 1;
-	if (!entry_redundant_place(flow, flow->buckets[0]))
-		entry_redundant_place(flow, flow->buckets[1]);
+	if (entry_redundant_place(flow, flow->buckets[0]) ||
+	    entry_redundant_place(flow, flow->buckets[1]))
+		env_event(ABI_EVENT_FLOW_RELIES);
 	env_event(ABI_EVENT_FLOW_EVICTED);
 	return 1;
 }

@@ -187,6 +187,7 @@ enum abi_event {
 	ABI_EVENT_FLOW_NEW,     /* entries made */
 	ABI_EVENT_FLOW_SKIPPED, /* not made: table full of live flows, or the insert limit */
 	ABI_EVENT_FLOW_EVICTED, /* a live entry gave way to a new one */
+	ABI_EVENT_FLOW_RELIES,  /* one without an entry goes on by its slot's previous owner */
 	ABI_EVENT_CID,          /* a connection id or a TCP option named the backend */
 	ABI_EVENT_SLOW_LOST,    /* a frame for the daemon that it did not get: busy, or not there */
 	ABI_EVENTS,

@@ -489,6 +489,11 @@ void pool_hold_slots(struct pool *pool, uint64_t now_ms)
 	transitions_hold(&pool->transitions, now_ms);
 }
 
+void pool_wait_longer(struct pool *pool, uint64_t now_ms)
+{
+	transitions_wait(&pool->transitions, now_ms);
+}
+
 /* --- surveys --- */
 
 uint32_t pool_moving_slots(const struct pool *pool)

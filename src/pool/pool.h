@@ -98,6 +98,8 @@ int pool_adopt_slots(struct pool *pool, const uint64_t *slots, uint64_t now_ms);
  * another table (abi_service.old_table). Before they are first written, or at any time.
  */
 void pool_hold_slots(struct pool *pool, uint64_t now_ms);
+/* Flows go on without entries where they should have some: slots in transition wait for them. */
+void pool_wait_longer(struct pool *pool, uint64_t now_ms);
 
 /*
  * Brings `slots` to the present state: each

@@ -14,6 +14,7 @@
 
 #include "dp/abi_slot.h"
 
+enum { WAITS = 4 }; /* idle times that a slot waits for flows without entries */
 #define SINCE_MAX ((1ULL << 40) - 1)
 
 _Static_assert(sizeof(struct transition) == 8, "a slot's transition is one word");
@@ -32,8 +33,9 @@ static uint64_t earlier_of(uint64_t a, uint64_t b)
 static uint64_t ripe_ms(const struct transitions *all, const struct transition *slot)
 {
 	uint64_t alone = slot->previous ? later(slot->since_ms, all->idle_ms) : slot->since_ms;
+	uint64_t held = earlier_of(all->hold_until_ms, later(slot->since_ms, WAITS * all->idle_ms));
 
-	return alone > all->hold_until_ms ? alone : all->hold_until_ms;
+	return alone > held ? alone : held;
 }
 
 static uint64_t late_ms(const struct transitions *all, const struct transition *slot)
@@ -96,9 +98,14 @@ void transition_adopt(struct transitions *all, uint32_t at, uint64_t word, uint6
 	slot->late = (word & ABI_SLOT_LATE) != 0;
 }
 
-void transitions_hold(struct transitions *all, uint64_t now_ms)
+void transitions_wait(struct transitions *all, uint64_t now_ms)
 {
 	all->hold_until_ms = later(now_ms, all->idle_ms);
+}
+
+void transitions_hold(struct transitions *all, uint64_t now_ms)
+{
+	transitions_wait(all, now_ms);
 	for (uint32_t slot = 0; slot < all->size; slot++)
 		transition_begin(all, slot, 0, now_ms);
 }

@@ -46,6 +46,9 @@ uint64_t transition_word(const struct transitions *all, uint32_t slot);
 void transition_begin(struct transitions *all, uint32_t slot, uint32_t from, uint64_t now_ms);
 /* As an earlier daemon left it. */
 void transition_adopt(struct transitions *all, uint32_t slot, uint64_t word, uint64_t now_ms);
+/* For idle_ms none ends, but one that has waited for four times that already: flows go on without
+ * entries, by their slots' previous owners alone, for the flow table has no place for them. */
+void transitions_wait(struct transitions *all, uint64_t now_ms);
 /* All slots, and for idle_ms none ends: flows were given their backends by another table. */
 void transitions_hold(struct transitions *all, uint64_t now_ms);
 /* The record's flows are cut for good. `told` hears of each slot that had it as previous. */

@@ -17,7 +17,7 @@
 #include "base/time.h"
 #include "choose/flow.h"
 
-static const struct story_file usual = {.pool = STORY_SIZED(509)};
+static const struct story_file usual = {.pool = "on_down_keep: 24h, " STORY_SIZED(509)};
 
 /* --- surveys --- */
 
@@ -249,6 +249,37 @@ static void test_share(void **state)
 	story_all_end();
 }
 
+/*
+ * A table full of others: flows from before find no place, and go on by their slots' previous owner
+ * alone. So the slots wait, until there was room for an idle time.
+ */
+static void test_full_table(void **state)
+{
+	(void)state;
+	native_free(story.native);
+	assert_int_equal(native_new(ABI_FLOWS_MIN, &story.native), 0);
+	story.tables = native_tables(story.native);
+	story_begin(&usual);
+	story_all_healthy();
+	story_connect_all();
+	balancer_set_health(story.balancer, 0, 2, POOL_UNHEALTHY, story.now_ms);
+	balancer_settle(story.balancer, story.now_ms);
+	for (uint32_t step = 0; step < 2 * STORY_IDLE_MS / STORY_STEP_MS; step++) {
+		for (uint32_t flow = 0; flow < 8000; flow++)
+			story_segment(STORY_FLOWS + flow, FRAME_SYN);
+		story_all_stay();
+		story_pass(STORY_STEP_MS);
+	}
+	assert_true(native_event_count(story.native, ABI_EVENT_FLOW_RELIES) > 1000);
+	assert_true(story_moving() > 0);
+	story_pass(STORY_STEP_MS * 4); /* the flood is forgotten */
+	story_all_stay();
+	balancer_set_health(story.balancer, 0, 2, POOL_HEALTHY, story.now_ms);
+	balancer_settle(story.balancer, story.now_ms);
+	story_live_on();
+	story_all_end();
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, story_set_up, story_tear_down)
 
 int main(void)
@@ -256,7 +287,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_counts),      TEST(test_entries), TEST(test_pieces),
 		TEST(test_down_and_up), TEST(test_flap),    TEST(test_two_fail),
-		TEST(test_drain_limit), TEST(test_share),
+		TEST(test_drain_limit), TEST(test_share),   TEST(test_full_table),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,8 @@
 
 #include "weir/balancer/state.h"
 
+enum { LOOKS = 16 }; /* in an idle time: whether flows go on without entries */
+
 /* --- life --- */
 
 static int fill(struct balancer *balancer, struct err *err)
@@ -41,6 +43,10 @@ int balancer_new(const struct conf *conf, struct dp_tables *tables,
 	balancer->conf = conf;
 	balancer->tables = tables;
 	balancer->start = start;
+	balancer->relying = start->relying;
+	balancer->arg = start->arg;
+	if (start->relying)
+		balancer->relied = start->relying(start->arg);
 	balancer->pools = calloc(conf->pool_count + 1, sizeof(*balancer->pools));
 	balancer->services = calloc(conf->service_count + 1, sizeof(*balancer->services));
 	balancer->flip_until_ms = calloc(conf->service_count + 1, sizeof(uint64_t));
@@ -169,6 +175,31 @@ void balancer_set_source(struct balancer *balancer, const struct addr *source)
 		node->source6 = dp_addr(source);
 }
 
+static bool is_moving(const struct balancer *balancer)
+{
+	for (size_t i = 0; i < balancer->conf->pool_count; i++) {
+		if (pool_moving_slots(balancer->pools[i].pool))
+			return true;
+	}
+	return false;
+}
+
+void balancer_look_who_relies(struct balancer *balancer, uint64_t now_ms)
+{
+	uint64_t relied;
+
+	if (!balancer->relying)
+		return;
+	balancer->next_look_ms = now_ms + balancer->conf->node.flows.established_ms / LOOKS + 1;
+	relied = balancer->relying(balancer->arg);
+	if (relied == balancer->relied)
+		return;
+	balancer->relied = relied;
+	flips_wait(balancer, now_ms);
+	for (size_t i = 0; i < balancer->conf->pool_count; i++)
+		pool_wait_longer(balancer->pools[i].pool, now_ms);
+}
+
 uint64_t balancer_deadline_ms(const struct balancer *balancer, uint64_t now_ms)
 {
 	uint64_t first = flips_deadline_ms(balancer);
@@ -179,11 +210,14 @@ uint64_t balancer_deadline_ms(const struct balancer *balancer, uint64_t now_ms)
 		if (deadline < first)
 			first = deadline;
 	}
+	if (balancer->relying && balancer->next_look_ms < first && is_moving(balancer))
+		first = balancer->next_look_ms;
 	return first;
 }
 
 void balancer_tick(struct balancer *balancer, uint64_t now_ms)
 {
+	balancer_look_who_relies(balancer, now_ms);
 	for (size_t i = 0; i < balancer->conf->pool_count; i++)
 		settle_pool(balancer, i, now_ms);
 	flips_tick(balancer, now_ms);

@@ -31,6 +31,9 @@ struct balancer_start {
 	/* A pool is built, nothing told to it and no table written yet: for what is to hold from
 	 * the first packet on. May be NULL. */
 	void (*prepare)(void *arg, size_t at, struct pool *pool);
+	/* How many flows, over all time, went on without an entry that they should have
+	 * (ABI_EVENT_FLOW_RELIES). Asked as long as the balancer lives. NULL: none. */
+	uint64_t (*relying)(void *arg);
 	void *arg;
 };
 

@@ -50,25 +50,26 @@ static bool flips_on(const struct balancer *balancer, size_t at, bool is_seed_ta
 	return !is_seed_taken || node->old_slot_seed == node->slot_seed;
 }
 
-static uint64_t end_ms(const struct balancer *balancer)
+static uint64_t end_ms(const struct balancer *balancer, uint64_t now_ms)
 {
 	uint64_t idle_ms = balancer->conf->node.flows.established_ms;
 
-	return balancer->start->now_ms + (idle_ms ? idle_ms : 1);
+	return now_ms + (idle_ms ? idle_ms : 1);
 }
 
 void flips_find(struct balancer *balancer)
 {
+	uint64_t until_ms = end_ms(balancer, balancer->start->now_ms);
 	size_t services = balancer->conf->service_count;
 	bool any = false;
 
 	for (size_t i = 0; i < services; i++) {
-		balancer->flip_until_ms[i] = flips_now(balancer, i) ? end_ms(balancer) : 0;
+		balancer->flip_until_ms[i] = flips_now(balancer, i) ? until_ms : 0;
 		any |= balancer->flip_until_ms[i] > 0;
 	}
 	for (size_t i = 0; i < services; i++) {
 		if (!balancer->flip_until_ms[i] && flips_on(balancer, i, any))
-			balancer->flip_until_ms[i] = end_ms(balancer);
+			balancer->flip_until_ms[i] = until_ms;
 	}
 }
 
@@ -116,6 +117,14 @@ void flips_tick(struct balancer *balancer, uint64_t now_ms)
 			continue;
 		balancer->flip_until_ms[i] = 0;
 		end(record(balancer, i));
+	}
+}
+
+void flips_wait(struct balancer *balancer, uint64_t now_ms)
+{
+	for (size_t i = 0; i < balancer->conf->service_count; i++) {
+		if (balancer->flip_until_ms[i])
+			balancer->flip_until_ms[i] = end_ms(balancer, now_ms);
 	}
 }
 

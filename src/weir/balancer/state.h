@@ -29,6 +29,10 @@ struct balancer {
 	uint64_t *flip_until_ms; /* of services; 0: none is under way */
 	bool no_room_for_flips;  /* old tables had to be given up */
 	struct survey survey;
+	uint64_t (*relying)(void *arg); /* of balancer_start */
+	void *arg;
+	uint64_t relied;       /* what it said last */
+	uint64_t next_look_ms; /* when it is asked next */
 };
 
 /* Where the configuration's pool stands among the balancer's. */
@@ -59,6 +63,14 @@ int write_all(struct balancer *balancer, struct err *err);
 void write_flag(struct balancer *balancer, size_t pool, size_t member, uint64_t now_ms);
 void write_flags(struct balancer *balancer, size_t pool, uint64_t now_ms);
 
+/* --- balancer.c --- */
+
+/*
+ * Did flows go on without entries of late? They must not be taken for silent ones. When they did
+ * is not known, so it is asked now and then while slots are in transition, and before any ends.
+ */
+void balancer_look_who_relies(struct balancer *balancer, uint64_t now_ms);
+
 /* --- flips.c --- */
 
 /* Which services' flows come by another table or another policy than they went. */
@@ -68,3 +80,5 @@ void flips_write(struct balancer *balancer);
 bool flips_are_of(const struct balancer *balancer, const struct balanced_pool *pool);
 void flips_tick(struct balancer *balancer, uint64_t now_ms);
 uint64_t flips_deadline_ms(const struct balancer *balancer);
+/* For another idle time. */
+void flips_wait(struct balancer *balancer, uint64_t now_ms);

@@ -171,9 +171,14 @@ uint64_t balancer_survey(struct balancer *balancer, uint64_t now_ms)
 	case SURVEY_RESTS:
 		if (!is_wanted(balancer, now_ms))
 			return UINT64_MAX;
+		balancer_look_who_relies(balancer, now_ms);
 		survey_begin(survey);
 		break;
-	case SURVEY_WALKS: done = survey_walk(survey, PIECE_BUCKETS, now_ms); break;
+	case SURVEY_WALKS:
+		done = survey_walk(survey, PIECE_BUCKETS, now_ms);
+		if (done)
+			balancer_look_who_relies(balancer, now_ms);
+		break;
 	case SURVEY_BEGINS:
 	case SURVEY_ENDS: done = tell_pools(balancer, now_ms); break;
 	}

@@ -216,6 +216,11 @@ static void on_new_backend(void *arg, uint32_t record)
 	dp_reset_backend(((struct app *)arg)->dp, record);
 }
 
+static uint64_t on_relying(void *arg)
+{
+	return dp_event_count(((struct app *)arg)->dp, ABI_EVENT_FLOW_RELIES);
+}
+
 static void on_new_service(void *arg, uint32_t record)
 {
 	dp_reset_service(((struct app *)arg)->dp, record);
@@ -261,6 +266,7 @@ static int fill_tables(struct app *app, struct err *err)
 		.now_ms = now_ms(),
 		.new_backend = on_new_backend,
 		.new_service = on_new_service,
+		.relying = on_relying,
 		.prepare = requests_prepare,
 		.arg = app,
 	};

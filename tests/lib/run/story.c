@@ -22,6 +22,12 @@ uint64_t story_draw(void)
 	return (state ^ state >> 29) * 0xff51afd7ed558ccdULL;
 }
 
+static uint64_t relying(void *arg)
+{
+	(void)arg;
+	return native_event_count(story.native, ABI_EVENT_FLOW_RELIES);
+}
+
 static void ignore(void *arg, uint32_t record)
 {
 	(void)arg;
@@ -37,6 +43,7 @@ void story_begin(const struct story_file *file)
 		.now_ms = story.now_ms,
 		.new_backend = ignore,
 		.new_service = ignore,
+		.relying = relying,
 	};
 	struct err_list errors = {0};
 	struct err err = {0};
