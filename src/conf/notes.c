@@ -240,14 +240,12 @@ static void note_second_chance(const struct conf *conf, struct err_list *ret)
 /* When an entry is there to be found. */
 static const char *says_when_tracked(enum conf_tracking tracking)
 {
-	static const char *const texts[] = {
-		[CONF_TRACKING_TRANSITION] = (", and with tracking: transition there is one only "
-					      "while its slot changes hands"),
-		[CONF_TRACKING_ALWAYS] = ", on the node that has it",
-		[CONF_TRACKING_NONE] = ", and with tracking: none there is none",
-	};
-
-	return texts[tracking];
+	switch (tracking) {
+	case CONF_TRACKING_ALWAYS: return ", on the node that has it";
+	case CONF_TRACKING_NONE: return ", and with tracking: none there is none";
+	case CONF_TRACKING_TRANSITION: break;
+	}
+	return ", and with tracking: transition there is one only while its slot changes hands";
 }
 
 /* An error quotes what the backend sent, which has neither the client's flow label nor the

@@ -116,17 +116,17 @@ static void print_settings(const struct conf_service *service)
 }
 
 /* What becomes of a flow when its slot changes hands. */
-static void print_tracking(const struct conf_service *service)
+static const char *says_of_flows(enum conf_tracking tracking)
 {
-	static const char *const texts[] = {
-		[CONF_TRACKING_TRANSITION] = "are remembered while their slots change hands, so "
-					     "that they stay; else the slot decides",
-		[CONF_TRACKING_ALWAYS] = "are all remembered, so that they stay when their slots "
-					 "change hands",
-		[CONF_TRACKING_NONE] = "are not remembered: those whose slots change hands are cut",
-	};
-
-	printf("  flows of %s %s\n", service->name, texts[service->tracking]);
+	switch (tracking) {
+	case CONF_TRACKING_ALWAYS:
+		return "are all remembered, so that they stay when their slots change hands";
+	case CONF_TRACKING_NONE:
+		return "are not remembered: those whose slots change hands are cut";
+	case CONF_TRACKING_TRANSITION: break;
+	}
+	return "are remembered while their slots change hands, so that they stay; else the slot "
+	       "decides";
 }
 
 static void print_service(const struct conf_node *node, const struct conf_service *service)
@@ -149,7 +149,7 @@ static void print_service(const struct conf_node *node, const struct conf_servic
 	if (service->vip_count > NAMES_SHOWN)
 		printf(", and %zu more", service->vip_count - NAMES_SHOWN);
 	putchar('\n');
-	print_tracking(service);
+	printf("  flows of %s %s\n", service->name, says_of_flows(service->tracking));
 	sizes_print(service, &sizes);
 }
 

@@ -2,6 +2,7 @@
 #include "weir/node/requests.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/time.h"
@@ -337,10 +338,10 @@ static json_t *on_weight(struct app *app, const json_t *request)
 	return refusal ? refusal : set_percent(&target, (unsigned)percent);
 }
 
-static json_t *clear_all(struct app *app)
+/* Whose override was taken away, into `ret`, which has room for all of them. */
+static size_t take_away_all(struct app *app, struct target *ret)
 {
-	struct err err;
-	int cleared = 0;
+	size_t count = 0;
 
 	for (size_t p = 0; p < app->conf->pool_count; p++) {
 		for (size_t m = 0; m < app->conf->pools[p].backend_count; m++) {
@@ -351,14 +352,28 @@ static json_t *clear_all(struct app *app)
 				continue;
 			override->has_state = override->has_percent = false;
 			note_drain(&target);
-			apply(&target);
-			cleared++;
+			ret[count++] = target;
 		}
 	}
+	return count;
+}
+
+static json_t *clear_all(struct app *app)
+{
+	struct target *targets = calloc(app->overrides.count + 1, sizeof(*targets));
+	struct err err;
+	size_t count;
+
+	if (!targets)
+		return refuse("out of memory");
+	count = take_away_all(app, targets);
 	save(app, &err);
 	app->unsaved = err.text[0];
+	for (size_t i = 0; i < count; i++)
+		apply(&targets[i]);
+	free(targets);
 	app_settle(app);
-	return json_pack("{s:i, s:s}", "cleared", cleared, "not_kept", err.text);
+	return json_pack("{s:i, s:s}", "cleared", (int)count, "not_kept", err.text);
 }
 
 static json_t *on_clear(struct app *app, const json_t *request)
