@@ -7,20 +7,24 @@
  */
 #pragma once
 
+#include "choose/entry.h"
 #include "choose/transition.h"
 #include "dp/abi.h"
 #include "pkt/parse.h"
 
 /*
  * May the packet's flow be another backend's than the one that was chosen? While the slot changes
- * its owner, or the owner is down, or another node may know more of the slot than this one.
+ * its owner, or the owner is down, or another node may know more of the slot than this one. A
+ * connection that begins is nobody's yet. If the chosen server has just died it is refused, as in
+ * any other slot: one that began at the other owner would be known there alone, and would break
+ * when the slot is settled or its other owner changes.
  */
 PKT_INLINE int wrap_in_doubt(const struct pkt *pkt)
 {
 	__u64 *slot = env_slot(pkt->slot), word;
 
 	/* The other pieces of a datagram would not go on with this one. */
-	if (!slot || pkt->fragment)
+	if (!slot || pkt->fragment || (pkt->proto == IPPROTO_TCP && entry_begins(pkt)))
 		return 0;
 	word = *(volatile __u64 *)slot;
 	return word & (ABI_SLOT_TRANSITION | ABI_SLOT_DOUBT) ||

@@ -471,7 +471,7 @@ phase_double() {
 }
 
 play() {
-	local next=$begin_ms phase=many turn
+	local next=$begin_ms phase=many turn turns=0
 	phase_ms=$begin_ms
 	turn=$((begin_ms + PHASE_MS))
 	while [ "$(now_ms)" -lt $((begin_ms + RUN_SECONDS * 1000)) ]; do
@@ -482,6 +482,8 @@ play() {
 			say "$(stamp) -- $phase"
 			turn=$(($(now_ms) + PHASE_MS))
 		elif [ "$(now_ms)" -ge "$next" ]; then
+			# Of the number of the event alone, however often anything drew before.
+			RANDOM=$((SEED + 7919 * ++turns))
 			phase_$phase
 			next=$(($(now_ms) + EVENT_LEAST_MS + RANDOM % EVENT_MORE_MS))
 		fi
