@@ -9,10 +9,11 @@ set -u
 # shellcheck source=tests/lib/netns.sh
 . "$(dirname "$0")/../lib/netns.sh"
 
-# A process that is dead, and its parent never asks: prints its id.
+# A process that is dead, and its parent never asks: ZOMBIE is its id. It says so itself, for a
+# shell asks after each command of its own, such as echo.
 zombie() {
 	# shellcheck disable=SC2016
-	setsid sh -c 'sleep 0 & echo $!; exec sleep 60' >"$DIR/zombie" </dev/null &
+	setsid sh -c 'sh -c "echo \$\$" & exec sleep 60' >"$DIR/zombie" </dev/null &
 	CHILD[parent]=$!
 	wait_for 5 test -s "$DIR/zombie"
 	ZOMBIE=$(cat "$DIR/zombie")
