@@ -175,13 +175,16 @@ static void print_notes(const json_t *backend)
 {
 	const json_t *check = json_object_get(backend, "check");
 	const char *error = json_is_object(check) ? text(check, "last_error") : "";
+	const json_t *override = json_object_get(backend, "override");
+	bool set = json_object_get(override, "percent") != NULL;
 	json_int_t percent = number(backend, "percent");
 	int notes = 0;
 
 	print_override(&notes, backend);
 	print_drain(&notes, backend);
-	if (percent > 0 && percent < 100)
-		print_note(&notes, "takes %" JSON_INTEGER_FORMAT " %% of its slots", percent);
+	/* Less than what was set by hand: slow_start. */
+	if (percent > 0 && percent < (set ? number(override, "percent") : 100))
+		print_note(&notes, "begins slowly, at %" JSON_INTEGER_FORMAT " %%", percent);
 	if (is_true(backend, "backup"))
 		print_note(&notes, "backup");
 	if (!is_true(backend, "next_hop"))
@@ -214,13 +217,24 @@ static void print_pools(const json_t *status)
 		json_array_foreach(json_object_get(pool, "backends"), j, backend)
 			print_backend(text(pool, "name"), backend);
 	}
+}
+
+/* Whose slots changed hands, and may still have flows from before. */
+static void print_transitions(const json_t *status)
+{
+	const char *blank = "\n";
+	const json_t *pool;
+	size_t i;
+
 	json_array_foreach(json_object_get(status, "pools"), i, pool)
 	{
-		if (number(pool, "in_transition"))
-			printf("\npool %s: %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT
-			       " slots in transition\n",
-			       text(pool, "name"), number(pool, "in_transition"),
-			       number(pool, "table_size"));
+		if (!number(pool, "in_transition"))
+			continue;
+		printf("%spool %s: %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT
+		       " slots in transition\n",
+		       blank, text(pool, "name"), number(pool, "in_transition"),
+		       number(pool, "table_size"));
+		blank = "";
 	}
 }
 
@@ -263,6 +277,7 @@ static void print_node(const json_t *status)
 	print_interfaces(status);
 	print_services(status);
 	print_pools(status);
+	print_transitions(status);
 	print_counts("VERDICT", json_object_get(status, "verdicts"));
 	printf("\nflows: %" JSON_INTEGER_FORMAT " new, %" JSON_INTEGER_FORMAT
 	       " skipped, %" JSON_INTEGER_FORMAT " evicted; room for %" JSON_INTEGER_FORMAT "\n",
