@@ -16,9 +16,9 @@ static const char help[] =
 	"      --debug        log more\n"
 	"      --help         this text\n"
 	"\n"
-	"SIGTERM and SIGINT detach and leave nothing behind. After any other end of the process\n"
-	"the kernel forwards on as before, and the next start takes over without losing a "
-	"packet.\n";
+	"SIGTERM and SIGINT detach and leave nothing behind but what operators have set, for the\n"
+	"next start. After any other end of the process the kernel forwards on as before, and\n"
+	"the next start takes over without losing a packet.\n";
 
 static int load_and_run(const char *file)
 {
