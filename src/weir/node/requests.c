@@ -157,6 +157,7 @@ static void adapt(struct app *app)
 
 void requests_load(struct app *app)
 {
+	json_t *before, *after;
 	struct err err;
 
 	store_path(app->daemon.instance.name, app->store);
@@ -167,10 +168,15 @@ void requests_load(struct app *app)
 			  "reason=%s aside=%s.damaged%s%s", log_quote(err.text).text, app->store,
 			  code ? " failed=" : "", code ? log_quote(strerror(-code)).text : "");
 	}
+	before = overrides_to_json(&app->overrides);
 	drop_strangers(app);
 	adapt(app);
 	log_kept(app);
-	save(app, &err);
+	after = overrides_to_json(&app->overrides);
+	if (!json_equal(before, after))
+		save(app, &err);
+	json_decref(before);
+	json_decref(after);
 }
 
 void requests_prepare(void *arg, size_t at, struct pool *pool)

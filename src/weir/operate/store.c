@@ -180,7 +180,9 @@ static int make_directory(const char *path)
 
 	snprintf(directory, sizeof(directory), "%s", path);
 	*strrchr(directory, '/') = '\0';
-	return mkdir(directory, DIRECTORY_MODE) && errno != EEXIST ? -errno : 0;
+	if (mkdir(directory, DIRECTORY_MODE))
+		return errno == EEXIST ? 0 : -errno;
+	return sync_directory(directory);
 }
 
 int store_save(const char *path, const struct overrides *overrides, struct err *err)
