@@ -83,6 +83,7 @@ again() {
 
 # datagram FROM: who answers one from that port.
 datagram() { in_ns client "$DATAGRAMS" ask $VIP4 $PORT 20 kernel "$1"; }
+answers() { in_ns "$1" ss -Hlun "sport = :$PORT" | grep -q .; }
 answered() { datagram "$1" >"$DIR/who"; }
 answered_by_b3() { [ "$(datagram "$1")" = b3 ]; }
 
@@ -219,8 +220,11 @@ must "and it is put aside" cmp -s "$kept.damaged" "$DIR/half"
 for b in b1 b2 b3; do
 	spawn "$b-answers" $b "$DATAGRAMS" answer $VIP4 $PORT $b
 done
+for b in b1 b2 b3; do
+	wait_for 5 answers $b || fail "$b answers datagrams"
+done
 for ((port = 43000; port < 43060; port++)); do
-	wait_for 3 answered_by_b3 $port && break
+	answered_by_b3 $port && break
 done
 must "a datagram is answered by b3" answered_by_b3 $port
 must "b3 is put aside" weir weight web4/b3 50
