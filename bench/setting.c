@@ -98,9 +98,11 @@ static void fill_pools(struct dp_tables *tables)
 		for (uint32_t i = 0; i < BENCH_POOL_BACKENDS; i++)
 			fill_backend(tables, pool, i);
 		for (uint32_t i = 0; i < BENCH_POOL_SLOTS; i++)
+			/* The doubt makes variant 0 of what would else be GUE's variant 1. */
 			tables->slots[pool * BENCH_POOL_SLOTS + i] =
 				word_of(pool, first + i % BENCH_POOL_BACKENDS,
-					first + (i + 1) % BENCH_POOL_BACKENDS);
+					first + (i + 1) % BENCH_POOL_BACKENDS) |
+				ABI_SLOT_DOUBT;
 	}
 }
 
@@ -240,7 +242,7 @@ void bench_fill(struct dp_tables *tables)
 
 uint32_t bench_features(const struct bench_row *row)
 {
-	uint32_t features = 0;
+	uint32_t features = row->mode == TUNNEL_GUE0 ? ABI_HAS_SECOND : 0;
 
 	if (row->inner6)
 		features |= ABI_HAS_IPV6;

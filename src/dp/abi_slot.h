@@ -10,7 +10,8 @@
  * slot's other owner: the base owner while another serves in its place, else who would serve in its
  * place. Bit 60: in transition, so flows have entries. Bit 61: for so long already that datagrams
  * without an entry are new flows. Bit 62: other nodes may know flows of it that this one, just come
- * up, does not, so packets name the second owner too where the service has a second chance.
+ * up or long since settled, does not, so packets name the second owner too where the service has a
+ * second chance.
  */
 enum { ABI_INDEX_BITS = 20, ABI_INDEX_MASK = (1 << ABI_INDEX_BITS) - 1 };
 #define ABI_SLOT_TRANSITION (1ULL << 60)

@@ -265,13 +265,29 @@ static uint32_t index_of(const struct pool *pool, uint32_t member)
 	return member == NOBODY ? 0 : pool->members.items[member].index;
 }
 
+static uint16_t narrow(uint32_t member)
+{
+	return member == HASH_NOBODY ? NOBODY : (uint16_t)member;
+}
+
+/*
+ * Who stands in for a slot's base owner cannot know for how long: flows from before may live on at
+ * the base owner, which drains, fails its checks or has a part of its slots only, although none of
+ * this node's do. They may come here from a node that is gone.
+ */
+static bool is_in_doubt(const struct pool *pool, uint32_t slot)
+{
+	return pool->doubt ||
+	       (pool->doubt_ms && narrow(pool->base[slot]) != pool->served[slot].owner);
+}
+
 static void store_word(struct writing *writing, uint32_t slot)
 {
 	const struct pool *pool = writing->pool;
 	const struct serving *served = &pool->served[slot];
 	uint64_t word = abi_slot(index_of(pool, served->owner), 0, index_of(pool, served->other)) |
 			transition_word(&pool->transitions, slot) |
-			(pool->doubt ? ABI_SLOT_DOUBT : 0);
+			(is_in_doubt(pool, slot) ? ABI_SLOT_DOUBT : 0);
 
 	if (!writing->slots || __atomic_load_n(&writing->slots[slot], __ATOMIC_RELAXED) == word)
 		return;
@@ -314,11 +330,6 @@ static void change_owner(struct writing *writing, uint32_t slot, uint16_t owner)
 		transition_begin(&pool->transitions, slot, 0, writing->now_ms);
 	}
 	served->owner = owner;
-}
-
-static uint16_t narrow(uint32_t member)
-{
-	return member == HASH_NOBODY ? NOBODY : (uint16_t)member;
 }
 
 static void serve(void *arg, uint32_t slot, uint32_t new_owner, uint32_t new_other)
@@ -464,7 +475,7 @@ static void adopt_slot(struct pool *pool, uint32_t slot, uint64_t word, const ui
 	served->owner = owner;
 	served->other = members[abi_slot_other(word)];
 	pool->members.items[owner].slots++;
-	pool->doubt |= (word & ABI_SLOT_DOUBT) != 0;
+	pool->doubt |= word & ABI_SLOT_DOUBT && owner == narrow(pool->base[slot]);
 }
 
 int pool_adopt_slots(struct pool *pool, const uint64_t *slots, uint64_t now_ms)

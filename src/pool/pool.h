@@ -41,7 +41,8 @@ struct pool_spec {
 	uint64_t drain_limit_ms;  /* of the flows of a draining member; 0: none */
 	uint64_t idle_ms;         /* a TCP flow may be silent for so long */
 	uint64_t datagram_ms;     /* and any other */
-	uint64_t doubt_ms; /* from the first writing on slots are in doubt; 0: they are not */
+	uint64_t doubt_ms; /* from the first writing on slots are in doubt, and always those that
+			    * another than their base owner serves; 0: none ever is */
 	const struct pool_member_spec *members;
 	size_t member_count;
 };

@@ -442,6 +442,22 @@ static void test_doubt(void **state)
 	for (uint32_t slot = 0; slot < SIZE; slot++)
 		assert_false(slots[slot] & ABI_SLOT_DOUBT);
 	assert_int_equal(pool_update_slots(pool, slots, 9001 + DOUBT_MS), 0);
+	/* Those that another serves in their owner's place, and no others, nor after a restart. */
+	down(1, 20000);
+	for (uint32_t slot = 0; slot < SIZE; slot++)
+		assert_int_equal((slots[slot] & ABI_SLOT_DOUBT) != 0,
+				 pool_slot_base(pool, slot) == 1);
+	pool_free(pool);
+	pool = make(MEMBERS, DOUBT_MS);
+	assert_int_equal(pool_adopt_slots(pool, slots, 21000), 0);
+	pool_set_health(pool, 1, POOL_UNHEALTHY, 21000);
+	pool_write_slots(pool, slots, 21000);
+	for (uint32_t slot = 0; slot < SIZE; slot++)
+		assert_int_equal((slots[slot] & ABI_SLOT_DOUBT) != 0,
+				 pool_slot_base(pool, slot) == 1);
+	up(1, 22000);
+	for (uint32_t slot = 0; slot < SIZE; slot++)
+		assert_false(slots[slot] & ABI_SLOT_DOUBT);
 	slots[3] |= ABI_SLOT_DOUBT;
 	pool_free(pool);
 	pool = make(MEMBERS, 0);
