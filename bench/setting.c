@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-	/* By IPv4, by IPv6, by IPv4 into a VLAN; in transition, and with backends that keep no flows;
+	/* By IPv4, IPv6, IPv4 into a VLAN; in transition, and with backends that keep no flows;
 	 * those of many VIPs follow. */
 	POOL_MOVING = 3,
 	POOL_KEEPLESS,

@@ -168,6 +168,13 @@ skipped:
 	return 0;
 }
 
+/* The slot that the flow is looked for under. */
+PKT_INLINE void flow_set_slot(struct flow *flow, __u32 slot)
+{
+	flow->slot = slot;
+	flow->key = (flow->key & ~(__u64)FLOW_KEY_SLOT_MASK) | (slot & FLOW_KEY_SLOT_MASK);
+}
+
 /* In one of the flow's two buckets. Returns whether it is there. */
 PKT_INLINE int entry_look(struct flow *flow, __u32 which)
 {

@@ -105,13 +105,6 @@ PKT_INLINE int flow_pin_live(const struct abi_node *node, __u64 pin, __u32 tick)
 	return flow_pin_age(pin, tick) <= flow_limit_ticks(node, flow_pin_state(pin));
 }
 
-/* The slot that the flow is looked for under. */
-PKT_INLINE void flow_set_slot(struct flow *flow, __u32 slot)
-{
-	flow->slot = slot;
-	flow->key = (flow->key & ~(__u64)FLOW_KEY_SLOT_MASK) | (slot & FLOW_KEY_SLOT_MASK);
-}
-
 /* Fills what a look-up needs. */
 PKT_INLINE void flow_prepare_hash(struct flow *flow, const struct abi_node *node, __u64 hash,
 				  __u64 now_ns)

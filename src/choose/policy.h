@@ -53,8 +53,7 @@ PKT_INLINE struct pkt_addr policy_prefix(const struct policy_by *by, const struc
 /* Is the key within the tuple, and less than all of it? */
 PKT_INLINE int policy_is_tuple(enum abi_policy policy)
 {
-	return policy != ABI_POLICY_5TUPLE && policy != ABI_POLICY_FLOW_LABEL &&
-	       policy != ABI_POLICY_QUIC_CID;
+	return policy < ABI_POLICY_5TUPLE || policy == ABI_POLICY_SOURCE_PREFIX;
 }
 
 /*
@@ -160,15 +159,13 @@ PKT_INLINE void policy_label(const struct pkt_ctx *ctx, struct pkt *pkt,
 			     const struct abi_service *service)
 {
 	__u64 hash = policy_label_hash(ctx, pkt, env_node()->slot_seed);
-	__u32 slot;
 
 	if (!hash)
 		return;
-	slot = policy_slot(service, hash);
+	pkt->label_slot = policy_slot(service, hash);
 	pkt->labelled = (service->flags & ABI_SERVICE_TRACK) != 0;
-	pkt->label_slot = slot;
 	if (!pkt->labelled)
-		pkt->slot = slot;
+		pkt->slot = pkt->label_slot;
 }
 
 /* For UDP. An id that names no server leaves the slot, or the flow's entry, to decide. */

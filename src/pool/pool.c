@@ -364,21 +364,28 @@ static void forget_cut(struct writing *writing)
 	}
 }
 
+/* May flows of the slot have begun on another than its owner, between two settlings? */
+static bool is_elsewhere(const struct pool *pool, const struct serving *served)
+{
+	if (served->owner != NOBODY)
+		return pool_member_returned(pool, served->owner);
+	return served->other != NOBODY && pool->members.items[served->other].lowered;
+}
+
 /*
- * Members that went and came back between two settlings: flows that began meanwhile went to the
- * other owners of their slots, and have entries that must be looked at.
+ * Members that went and came back between two settlings, or came and went where nobody serves:
+ * flows that began meanwhile went to the other owners of their slots, and have entries that must be
+ * looked at.
  */
 static void look_at_returned(struct writing *writing)
 {
 	struct pool *pool = writing->pool;
-	bool any = false;
+	bool any = false, nobody = pool->begun && pool->served[0].owner == NOBODY;
 
 	for (size_t i = 0; i < pool->members.count; i++)
-		any |= pool_member_returned(pool, i);
+		any |= pool_member_returned(pool, i) || (nobody && pool->members.items[i].lowered);
 	for (uint32_t slot = 0; any && slot < pool->size; slot++) {
-		uint16_t owner = pool->served[slot].owner;
-
-		if (owner == NOBODY || !pool_member_returned(pool, owner))
+		if (!is_elsewhere(pool, &pool->served[slot]))
 			continue;
 		transition_begin(&pool->transitions, slot, 0, writing->now_ms);
 		store_word(writing, slot);

@@ -11,6 +11,7 @@
 /* cmocka wants the five above first */
 #include <cmocka.h>
 
+#include <linux/bpf.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 #include "../lib/frame/frame.h"
 #include "../lib/run/trace_run.h"
 #include "dp/verdict.h"
+#include "weir/trace/print.h"
 
 static const char services[] =
 	"node: {name: n, interfaces: [lo], path_mtu: 1500, reply_limit: 4, slow_limit: 1,\n"
@@ -234,6 +236,47 @@ static void test_lost_and_away(void **state)
 	trace_expect_failure(&outcome, 2, "--away: no backend \"far/b1\"");
 }
 
+/* What trace_print says, of made-up tables: a trace's own never change amid it. */
+static void print_to(char *text, size_t size, const struct trace_names *names, enum why why)
+{
+	struct dp_result result = {
+		.action = XDP_TX, .length = 54, .trace = {VERDICT_FORWARDED, why, 1, 1, 0, 0}};
+	struct trace_packet packet = {.number = 1, .length = 54, .result = &result};
+	FILE *file = tmpfile();
+	int stdout_fd = dup(STDOUT_FILENO);
+
+	assert_non_null(file);
+	fflush(stdout);
+	dup2(fileno(file), STDOUT_FILENO);
+	trace_print(names, &packet);
+	fflush(stdout);
+	dup2(stdout_fd, STDOUT_FILENO);
+	close(stdout_fd);
+	rewind(file);
+	text[fread(text, 1, size - 1, file)] = '\0';
+	fclose(file);
+}
+
+static void test_words_of_transitions(void **state)
+{
+	uint64_t slot = abi_slot(2, 1, 0) | ABI_SLOT_TRANSITION;
+	struct abi_service service[2] = {[1] = {.table = abi_table(0, 1)}};
+	static struct abi_backend records[3];
+	const char *service_names[ABI_SERVICES] = {[1] = "shop"};
+	const char *backend_names[ABI_BACKENDS] = {[1] = "b1", [2] = "b2"};
+	struct dp_tables tables = {.services = service, .slots = &slot, .backends = records};
+	struct trace_names names = {service_names, backend_names, &tables};
+	char text[512];
+
+	(void)state;
+	print_to(text, sizeof(text), &names, WHY_PREVIOUS);
+	assert_non_null(strstr(text, "owner b2; its flow is from before the slot's change and "
+				     "stays at b1 ("));
+	print_to(text, sizeof(text), &names, WHY_OLD_TABLE);
+	assert_non_null(strstr(text, "owner b2; its flow is from before the table's change and "
+				     "stays at b1 ("));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -241,6 +284,7 @@ int main(void)
 		cmocka_unit_test(test_native),
 		cmocka_unit_test(test_kernel),
 		cmocka_unit_test(test_lost_and_away),
+		cmocka_unit_test(test_words_of_transitions),
 	};
 
 	return cmocka_run_group_tests(tests, trace_set_up, trace_tear_down);

@@ -5,9 +5,10 @@
  * that remembers for the idle time which backend the flow has, whatever the slot says. The flow
  * must stay there while that backend may keep it.
  *
- * States are searched breadth first, and all histories that lead to one state go on as one: each is put into the tables, an event is let happen or a
- * packet is run, and what the tables hold then is the next state. Times count back from the
- * present, so that states which differ in nothing else are one.
+ * States are searched breadth first, and all histories that lead to one state go on as one: each is
+ * put into the tables, an event is let happen or a packet is run, and what the tables hold then is
+ * the next state. Times count back from the present, so that states which differ in nothing else
+ * are one.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,13 +22,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 #include "choose/flow.h"
 #include "dp/verdict.h"
 #include "engine/native.h"
 
 #include "../lib/frame/frame.h"
+#include "../lib/model/space.h"
 #include "../lib/model/twin.h"
 #include "../lib/world/world.h"
 
@@ -72,7 +73,7 @@ static struct {
 	struct dp_tables *tables;
 	const struct search *search;
 	struct frame syn, ack, fin, rst, udp, floods[FLOODS];
-	uint64_t skipped; /* entries, before the action */
+	uint64_t relied; /* before the action */
 } model;
 
 static struct abi_backend *record_of(uint32_t member)
@@ -100,11 +101,10 @@ static void write_twin(const struct twin *twin)
 	service->old_policy = ABI_POLICY_5TUPLE;
 }
 
-/* Entries that were wanted and are not there. */
-static uint64_t unmade(void)
+/* Flows that went on without an entry that they should have: the daemon waits for them. */
+static uint64_t relying(void)
 {
-	return native_event_count(model.native, ABI_EVENT_FLOW_SKIPPED) +
-	       native_event_count(model.native, ABI_EVENT_FLOW_EVICTED);
+	return native_event_count(model.native, ABI_EVENT_FLOW_RELIES);
 }
 
 static void load(const struct state *state)
@@ -112,14 +112,14 @@ static void load(const struct state *state)
 	write_twin(&state->twin);
 	model.tables->flows[0] = state->bucket;
 	model.tables->node->insert_limit = state->limited ? 0 : NO_LIMIT;
-	model.skipped = unmade();
+	model.relied = relying();
 }
 
 static void store(struct state *state)
 {
 	state->bucket = model.tables->flows[0];
-	if (unmade() != model.skipped)
-		state->twin.skipped_age = 0;
+	if (relying() != model.relied)
+		state->twin.relied_age = 0;
 }
 
 /* --- packets --- */
@@ -452,129 +452,34 @@ static const char *action_text(uint32_t action, char text[32])
 
 /* --- the search --- */
 
-struct node {
-	struct state state;
-	uint32_t from; /* the node before */
-	uint16_t action;
-	uint16_t depth;
-};
-
-static struct {
-	struct node *nodes;
-	size_t count, room;
-	uint64_t *seen; /* an open-addressed set of hashes; 0: free */
-	size_t seen_count, seen_room;
-} space;
-
-static bool see_in(uint64_t *set, size_t room, uint64_t hash)
+static const char *step_from(void *state, uint32_t action, bool *ret_done)
 {
-	size_t at = hash & (room - 1);
+	const char *wrong;
 
-	for (; set[at]; at = (at + 1) & (room - 1)) {
-		if (set[at] == hash)
-			return false;
-	}
-	set[at] = hash;
-	return true;
-}
-
-static void grow_seen(void)
-{
-	size_t room = space.seen_room ? 2 * space.seen_room : 1 << 16;
-	uint64_t *set = calloc(room, sizeof(*set));
-
-	assert_non_null(set);
-	for (size_t i = 0; i < space.seen_room; i++) {
-		if (space.seen[i])
-			see_in(set, room, space.seen[i]);
-	}
-	free(space.seen);
-	space.seen = set;
-	space.seen_room = room;
-}
-
-static bool is_new(const struct state *state)
-{
-	uint64_t hash = XXH3_64bits(state, sizeof(*state)) | 1;
-
-	if (2 * space.seen_count >= space.seen_room)
-		grow_seen();
-	if (!see_in(space.seen, space.seen_room, hash))
-		return false;
-	space.seen_count++;
-	return true;
-}
-
-static void add(const struct state *state, uint32_t from, uint32_t action, unsigned int depth)
-{
-	if (space.count == space.room) {
-		space.room = space.room ? 2 * space.room : 1 << 14;
-		space.nodes = realloc(space.nodes, space.room * sizeof(*space.nodes));
-		assert_non_null(space.nodes);
-	}
-	space.nodes[space.count++] = (struct node){*state, from, (uint16_t)action, (uint16_t)depth};
-}
-
-static void tell_history(uint32_t node)
-{
-	char text[32];
-
-	if (node == 0)
-		return;
-	tell_history(space.nodes[node].from);
-	print_error("%s; ", action_text(space.nodes[node].action, text));
-}
-
-static void expand(uint32_t index)
-{
-	for (uint32_t action = 0; action < actions(); action++) {
-		struct state next = space.nodes[index].state;
-		unsigned int depth = space.nodes[index].depth + 1U;
-		const char *wrong;
-		char text[32];
-
-		if (!apply(&next, action, &wrong))
-			continue;
-		if (wrong) {
-			tell_history(index);
-			fail_msg("%s: %s: %s", model.search->name, action_text(action, text),
-				 wrong);
-		}
-		if (is_new(&next))
-			add(&next, index, action, depth);
-	}
-}
-
-/* So many more than a test has time for, by the environment's MODEL_DEEPER. */
-static unsigned int deeper(void)
-{
-	const char *text = getenv("MODEL_DEEPER");
-
-	return text ? (unsigned int)strtoul(text, NULL, 10) : 0;
+	*ret_done = apply(state, action, &wrong);
+	return wrong;
 }
 
 static void search(const struct search *what)
 {
+	struct space space = {
+		.name = what->name,
+		.size = sizeof(struct state),
+		.depth = what->depth,
+		.act = step_from,
+		.say = action_text,
+	};
 	struct state first;
 
 	memset(&first, 0, sizeof(first));
-	memset(&space, 0, sizeof(space));
 	model.search = what;
 	for (uint32_t m = what->limits.members; m < TWIN_MEMBERS; m++)
 		first.twin.admin[m] = TWIN_REMOVED;
-	first.twin.skipped_age = what->limits.idle + 1;
+	first.twin.relied_age = what->limits.idle + 1;
 	twin_settle(&first.twin, &what->limits);
 	first.twin.words[0] &= ABI_SLOT_TRANSITION - 1;
-	is_new(&first);
-	add(&first, 0, 0, 0);
-	for (uint32_t i = 0; i < space.count; i++) {
-		if (space.nodes[i].depth < what->depth + deeper())
-			expand(i);
-	}
-	print_message("# %s: %zu states, %u actions at most\n", what->name, space.count,
-		      space.nodes[space.count - 1].depth);
-	free(space.nodes);
-	free(space.seen);
+	space.actions = actions();
+	space_search(&space, &first);
 }
 
 #define SEARCH(what, ...)                                                          \
@@ -652,5 +557,7 @@ int main(void)
 		cmocka_unit_test(test_three_flips),
 	};
 
+	/* One alone, for those that take long with MODEL_DEEPER. */
+	cmocka_set_test_filter(getenv("MODEL_ONLY"));
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -194,6 +194,36 @@ static void test_two_fail(void **state)
 	story_all_stay();
 }
 
+/* Where nobody serves, one comes and goes within that time, and another comes for good. */
+static void test_nobody_serves(void **state)
+{
+	uint32_t began = 0;
+
+	(void)state;
+	story_begin(&usual);
+	story_all_healthy();
+	for (size_t m = 0; m < 4; m++)
+		balancer_set_health(story.balancer, 0, m, POOL_UNHEALTHY, story.now_ms);
+	balancer_settle(story.balancer, story.now_ms);
+	story_pass(2 * STORY_IDLE_MS);
+	assert_int_equal(story_moving(), 0);
+	balancer_set_health(story.balancer, 0, 2, POOL_HEALTHY, story.now_ms);
+	for (uint32_t flow = 0; flow < STORY_FLOWS; flow++) {
+		story.owners[flow] = story_segment(flow, FRAME_SYN);
+		story_segment(flow, FRAME_ACK);
+		began += story.owners[flow] == story_record(2);
+	}
+	assert_true(began > 0);
+	balancer_set_health(story.balancer, 0, 2, POOL_UNHEALTHY, story.now_ms);
+	balancer_settle(story.balancer, story.now_ms);
+	balancer_set_health(story.balancer, 0, 1, POOL_HEALTHY, story.now_ms);
+	balancer_settle(story.balancer, story.now_ms);
+	for (uint32_t flow = 0; flow < STORY_FLOWS; flow++) {
+		if (story.owners[flow] == story_record(2))
+			assert_int_equal(story_segment(flow, FRAME_ACK), story_record(2));
+	}
+}
+
 static void test_drain_limit(void **state)
 {
 	uint32_t drained, generation;
@@ -285,9 +315,10 @@ static void test_full_table(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_counts),      TEST(test_entries), TEST(test_pieces),
-		TEST(test_down_and_up), TEST(test_flap),    TEST(test_two_fail),
-		TEST(test_drain_limit), TEST(test_share),   TEST(test_full_table),
+		TEST(test_counts),        TEST(test_entries),     TEST(test_pieces),
+		TEST(test_down_and_up),   TEST(test_flap),        TEST(test_two_fail),
+		TEST(test_nobody_serves), TEST(test_drain_limit), TEST(test_share),
+		TEST(test_full_table),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -202,7 +202,7 @@ void twin_step(struct twin *twin, const struct twin_limits *limits)
 {
 	uint64_t *word = &twin->words[twin->at];
 
-	grow_older(&twin->skipped_age, limits);
+	grow_older(&twin->relied_age, limits);
 	/* Without anybody from before it is all the same how old a transition is. */
 	if (*word & ABI_SLOT_TRANSITION && (abi_slot_previous(*word) || twin->flipping))
 		grow_older(&twin->since_age, limits);
@@ -216,7 +216,7 @@ void twin_end(struct twin *twin, const struct twin_limits *limits, bool pinned)
 {
 	uint64_t *word = &twin->words[twin->at];
 
-	if (twin->skipped_age < limits->idle)
+	if (twin->relied_age < limits->idle)
 		return;
 	/* Entries that stand under its slots are live for a tick longer than the time says. */
 	if (twin->flipping && twin->flip_age > limits->idle) {

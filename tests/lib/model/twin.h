@@ -30,8 +30,8 @@ struct twin {
 	uint8_t flipping; /* the other one is the old table */
 	uint8_t flip_age; /* in steps of time, up to one more than matters */
 	uint8_t since_age;
-	uint8_t skipped_age; /* since an entry could not be made, or gave way */
-	uint8_t lowered;     /* members that stopped taking flows since the word last followed */
+	uint8_t relied_age; /* since a flow went on without an entry */
+	uint8_t lowered;    /* members that stopped taking flows since the word last followed */
 	uint8_t pad[3];
 	uint64_t words[TWIN_SLOTS];
 };

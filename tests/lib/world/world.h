@@ -81,7 +81,7 @@ enum world_service {
 	WORLD_CUT_LINK,    /* and by l2dsr */
 	WORLD_TELL,        /* oversize_nodf: icmp */
 	WORLD_TELL_NODF,   /* the same, and oversize_df: drop */
-	/* These: tcp/80, udp/53; `tracking: transition`, and their slot is in one (transition.h): */
+	/* These: tcp/80, udp/53; `tracking: transition`, and their slot is in one. */
 	WORLD_MOVE, /* from MOVED_B */
 	WORLD_LATE, /* the same, for long already */
 	WORLD_FLIP, /* MOVED_B is who the old table names */

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Whom a flow goes to once it is known which slot it has: by the slot's word where that is settled,
+ * and else, or where every flow is tracked, by the flow's entry, which is made if there is none. A
+ * part of dp/forward.h, which says what the includer supplies.
+ */
+#pragma once
+
+#include "choose/entry.h"
+#include "choose/flow.h"
+#include "choose/transition.h"
+#include "dp/abi.h"
+#include "dp/verdict.h"
+#include "pkt/parse.h"
+
+/*
+ * Is the slot's word all that there is to know: no change under way, and its owner up? Then
+ * pkt->backend is it. This is the way of a plain packet.
+ */
+PKT_INLINE int choose_is_settled(struct pkt *pkt)
+{
+	__u64 *slot = env_slot(pkt->slot), word;
+	struct abi_backend *backend;
+
+	if (!slot)
+		return 0;
+	word = *(volatile __u64 *)slot;
+	pkt->why = WHY_SLOT;
+	pkt->backend = abi_slot_current(word);
+	backend = env_backend(pkt->backend);
+	return backend && !(word & ABI_SLOT_TRANSITION) && backend->flags & ABI_BACKEND_UP;
+}
+
+/*
+ * Of a service that tracks nothing, whose slot is not settled, the word alone decides: PKT_ON, or
+ * a verdict where there is no such slot. While the owner is down, a flow that begins takes the
+ * slot's other owner.
+ */
+PKT_STAGE int choose_untracked(struct pkt *pkt)
+{
+	__u64 *slot = pkt ? env_slot(pkt->slot) : 0, word;
+	__u32 other;
+
+	if (!slot)
+		return VERDICT_EMPTY;
+	word = *(volatile __u64 *)slot;
+	pkt->why = WHY_SLOT;
+	pkt->backend = abi_slot_current(word);
+	if (transition_flags(pkt->backend) & ABI_BACKEND_UP || !entry_begins(pkt))
+		return PKT_ON;
+	other = abi_slot_other(word);
+	if (transition_flags(other) & ABI_BACKEND_UP) {
+		pkt->why = WHY_OTHER;
+		pkt->backend = other;
+	}
+	return PKT_ON;
+}
+
+PKT_INLINE int choose_tracks(const struct abi_service *service)
+{
+	return service->flags & (ABI_SERVICE_TRACK | ABI_SERVICE_TRANSITION | ABI_SERVICE_FLIP) &&
+	       env_has(ABI_HAS_TRACK);
+}
+
+/* Does every flow of the service have an entry, or may it? */
+PKT_INLINE int choose_tracks_all(const struct abi_service *service)
+{
+	return service->flags & (ABI_SERVICE_TRACK | ABI_SERVICE_FLIP) && env_has(ABI_HAS_TRACK);
+}
+
+/*
+ * Who has no entry and is to get none: what is quoted, and a datagram by what all of its pieces
+ * have. Ends as choose_untracked.
+ */
+PKT_INLINE int choose_unrecorded(struct pkt_ctx *ctx, struct pkt *pkt,
+				 const struct abi_service *service, enum transition_key key)
+{
+	if (choose_is_settled(pkt))
+		return PKT_ON;
+	return choose_tracks(service) ? transition_go(ctx, pkt, key) : choose_untracked(pkt);
+}
+
+/* Looks for an entry by the slot that the flow had in the old table. Whether one holds. */
+PKT_INLINE int choose_find_old(struct pkt_ctx *ctx, struct pkt *pkt, struct flow *flow)
+{
+	flow->pin = 0;
+	flow_set_slot(flow, (__u32)transition_old_slot(ctx, pkt, TRANSITION_ENTRY));
+	entry_look_both(flow);
+	return flow->pin && entry_holds(env_node(), flow, pkt);
+}
+
+/*
+ * Such an entry decides as well, and is brought under the flow's present slot: in its own place, or
+ * over what stands under that slot and holds no more. Whether there is one.
+ */
+PKT_STAGE int choose_by_old_flow(struct pkt_ctx *ctx, struct pkt *pkt, struct flow *flow)
+{
+	struct flow own;
+	__u32 state;
+
+	if (!ctx || !pkt || !flow)
+		return 0;
+	own = *flow;
+	if (!choose_find_old(ctx, pkt, flow)) {
+		*flow = own;
+		return 0;
+	}
+	pkt->why = WHY_FLOW;
+	pkt->backend = flow_pin_backend(flow->pin);
+	state = flow_next_state(flow_pin_state(flow->pin), pkt);
+	if (own.pin)
+		*flow = own;
+	else
+		flow_set_slot(flow, own.slot);
+	entry_write(flow, pkt->backend, state);
+	return 1;
+}
+
+/* A datagram's is not: where it goes without one changes with time. */
+PKT_INLINE int choose_is_redundant(const struct transition *to, const struct pkt *pkt)
+{
+	return to->stays && pkt->backend == to->later && pkt->proto == IPPROTO_TCP;
+}
+
+/* No entry decides: the slot does, and is recorded. */
+PKT_STAGE int choose_new_flow(struct pkt_ctx *ctx, struct pkt *pkt, struct flow *flow)
+{
+	struct transition to = {};
+	int verdict;
+
+	if (!ctx || !pkt || !flow)
+		return VERDICT_EMPTY;
+	if (pkt->labelled)
+		pkt->slot = pkt->label_slot;
+	verdict = transition_look(ctx, pkt, &to);
+	if (verdict != PKT_ON)
+		return verdict;
+	pkt->backend = to.later;
+	pkt->why = to.later_why;
+	if (pkt->proto == IPPROTO_TCP && entry_begins(pkt)) {
+		pkt->backend = to.begins;
+		pkt->why = to.begins_why;
+	}
+	if (!pkt->backend || entry_record(flow, pkt, choose_is_redundant(&to, pkt)))
+		return PKT_ON;
+	/* Its next packet will be no SYN, and find no entry. */
+	if (to.stays)
+		env_event(ABI_EVENT_FLOW_RELIES);
+	pkt->backend = to.later;
+	pkt->why = to.later_why;
+	return PKT_ON;
+}
+
+/* The flow's entry decides where there is one that holds; else it is as if the flow were new. */
+PKT_STAGE int choose_by_flow(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct abi_node *node = env_node();
+	struct abi_service *service;
+	struct flow flow = {};
+
+	if (!pkt || !ctx)
+		return VERDICT_EMPTY;
+	if (entry_find(node, &flow, pkt)) {
+		pkt->why = WHY_FLOW;
+		pkt->backend = flow_pin_backend(flow.pin);
+		entry_touch(&flow, pkt);
+		return PKT_ON;
+	}
+	service = env_service(pkt->service);
+	if (service && service->flags & ABI_SERVICE_FLIP && choose_by_old_flow(ctx, pkt, &flow))
+		return PKT_ON;
+	return choose_new_flow(ctx, pkt, &flow);
+}
+
+/*
+ * A tracked flow's packet has named its backend itself. Errors about the flow quote no name, so
+ * the entry keeps it; but never in place of another one that holds: anybody can write a name.
+ */
+PKT_STAGE int choose_named(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct abi_node *node = env_node();
+	struct flow flow = {};
+
+	if (!pkt || !ctx)
+		return VERDICT_EMPTY;
+	if (!entry_find(node, &flow, pkt))
+		entry_record(&flow, pkt, 0);
+	else if (flow_pin_backend(flow.pin) == pkt->backend)
+		entry_touch(&flow, pkt);
+	return PKT_ON;
+}
+
+/* Has the flow that an ICMP error quotes an entry? Then it has pkt->backend. */
+PKT_STAGE int choose_quoted_flow(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct abi_service *service = pkt ? env_service(pkt->service) : 0;
+	struct abi_node *node = env_node();
+	struct flow flow = {};
+
+	if (!ctx || !service || !choose_tracks(service))
+		return 0;
+	if (!entry_find(node, &flow, pkt) &&
+	    (!(service->flags & ABI_SERVICE_FLIP) || !choose_find_old(ctx, pkt, &flow)))
+		return 0;
+	pkt->backend = flow_pin_backend(flow.pin);
+	return 1;
+}
