@@ -180,6 +180,36 @@ static void test_flip_of_silent_flows(void **state)
 	story_all_end();
 }
 
+/* A slot that was in transition for long is not through with the flip sooner than others. */
+static void test_flip_of_an_old_transition(void **state)
+{
+	static const struct story_file other = {.pool = STORY_SIZED(509),
+						.service = "pool: web, policy: 2-tuple"};
+
+	(void)state;
+	story_begin(&usual);
+	story_all_healthy();
+	for (uint32_t flow = 0; flow < STORY_FLOWS; flow += 2)
+		story_connect(flow);
+	balancer_set_health(story.balancer, 0, 2, POOL_UNHEALTHY, story.now_ms);
+	balancer_settle(story.balancer, story.now_ms);
+	for (uint32_t flow = 1; flow < STORY_FLOWS; flow += 2)
+		story_connect(flow);
+	balancer_set_health(story.balancer, 0, 2, POOL_HEALTHY, story.now_ms);
+	balancer_settle(story.balancer, story.now_ms);
+	for (int i = 0; i < 6; i++)
+		story_live_on();
+	assert_true(story_moving() > 0);
+	story_restart(&other);
+	for (uint32_t flow = 1; flow < STORY_FLOWS; flow += 2)
+		assert_int_equal(story_segment(flow, FRAME_ACK), story.owners[flow]);
+	story_pass(3000);
+	assert_int_equal(story_moving(), 509);
+	story_all_stay();
+	story_live_on();
+	story_all_end();
+}
+
 /* One flip after the other; the later one counts. */
 static void test_two_flips(void **state)
 {
@@ -419,6 +449,7 @@ int main(void)
 		TEST(test_removed),
 		TEST(test_flips),
 		TEST(test_flip_of_silent_flows),
+		TEST(test_flip_of_an_old_transition),
 		TEST(test_two_flips),
 		TEST(test_old_range),
 		TEST(test_untracked),
