@@ -258,6 +258,11 @@ bool pool_member_returned(const struct pool *pool, size_t member)
 	return it->lowered && it->share > 0;
 }
 
+void pool_member_was_down(struct pool *pool, size_t member)
+{
+	member_of(pool, member)->lowered = true;
+}
+
 /* --- words --- */
 
 static uint32_t index_of(const struct pool *pool, uint32_t member)

@@ -83,6 +83,8 @@ bool pool_member_is_cut(const struct pool *pool, size_t member, uint64_t now_ms)
  * date. Do that before its flag UP is seen again: its flows of meanwhile are elsewhere.
  */
 bool pool_member_returned(const struct pool *pool, size_t member);
+/* The same of one that an earlier daemon left without the flag: it may not have come to slots. */
+void pool_member_was_down(struct pool *pool, size_t member);
 /* When flags, shares or slots next change by time alone, or a survey may be wanted, later than
  * `now_ms`; UINT64_MAX: never. */
 uint64_t pool_next_deadline_ms(const struct pool *pool, uint64_t now_ms);

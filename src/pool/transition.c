@@ -14,7 +14,6 @@
 
 #include "dp/abi_slot.h"
 
-enum { WAITS = 4 }; /* idle times that a slot waits for flows without entries */
 #define SINCE_MAX ((1ULL << 40) - 1)
 
 _Static_assert(sizeof(struct transition) == 8, "a slot's transition is one word");
@@ -30,12 +29,18 @@ static uint64_t earlier_of(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+static uint64_t later_of(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 static uint64_t ripe_ms(const struct transitions *all, const struct transition *slot)
 {
 	uint64_t alone = slot->previous ? later(slot->since_ms, all->idle_ms) : slot->since_ms;
-	uint64_t held = earlier_of(all->hold_until_ms, later(slot->since_ms, WAITS * all->idle_ms));
+	uint64_t waits = earlier_of(all->wait_until_ms,
+				    later(slot->since_ms, TRANSITION_WAITS * all->idle_ms));
 
-	return alone > held ? alone : held;
+	return later_of(later_of(alone, waits), all->hold_until_ms);
 }
 
 static uint64_t late_ms(const struct transitions *all, const struct transition *slot)
@@ -100,12 +105,17 @@ void transition_adopt(struct transitions *all, uint32_t at, uint64_t word, uint6
 
 void transitions_wait(struct transitions *all, uint64_t now_ms)
 {
-	all->hold_until_ms = later(now_ms, all->idle_ms);
+	uint64_t last_ms = later(all->hold_from_ms, TRANSITION_WAITS * all->idle_ms);
+
+	all->wait_until_ms = later(now_ms, all->idle_ms);
+	if (now_ms < all->hold_until_ms)
+		all->hold_until_ms = earlier_of(all->wait_until_ms, last_ms);
 }
 
 void transitions_hold(struct transitions *all, uint64_t now_ms)
 {
-	transitions_wait(all, now_ms);
+	all->hold_from_ms = now_ms;
+	all->hold_until_ms = later(now_ms, all->idle_ms);
 	for (uint32_t slot = 0; slot < all->size; slot++)
 		transition_begin(all, slot, 0, now_ms);
 }

@@ -28,7 +28,8 @@ struct transitions {
 	uint32_t size;
 	uint32_t count; /* slots that are in transition */
 	uint64_t idle_ms, datagram_ms;
-	uint64_t hold_until_ms;  /* none is ripe before: another table has flows without entries */
+	uint64_t hold_from_ms, hold_until_ms; /* another table has flows without entries */
+	uint64_t wait_until_ms;               /* so have those that found no place for one */
 	uint64_t next_late_ms;   /* no slot is late for the first time before; UINT64_MAX: none */
 	uint64_t next_ripe_ms;   /* the same for ripe */
 	uint64_t survey_from_ms; /* when the survey that is under way began */
@@ -46,8 +47,11 @@ uint64_t transition_word(const struct transitions *all, uint32_t slot);
 void transition_begin(struct transitions *all, uint32_t slot, uint32_t from, uint64_t now_ms);
 /* As an earlier daemon left it. */
 void transition_adopt(struct transitions *all, uint32_t slot, uint64_t word, uint64_t now_ms);
-/* For idle_ms none ends, but one that has waited for four times that already: flows go on without
- * entries, by their slots' previous owners alone, for the flow table has no place for them. */
+/*
+ * Flows go on without entries, by their slots' previous owners alone, for the flow table has no
+ * place for them: none ends for idle_ms, but one that has waited for TRANSITION_WAITS times that.
+ */
+enum { TRANSITION_WAITS = 4 };
 void transitions_wait(struct transitions *all, uint64_t now_ms);
 /* All slots, and for idle_ms none ends: flows were given their backends by another table. */
 void transitions_hold(struct transitions *all, uint64_t now_ms);

@@ -46,6 +46,26 @@ static void test_members_change(void **state)
 	story_all_end();
 }
 
+/* A daemon that died before it wrote the slots for what the flags said. */
+static void test_death_before_settling(void **state)
+{
+	(void)state;
+	story_begin(&usual);
+	story_all_healthy();
+	for (uint32_t flow = 0; flow < STORY_FLOWS; flow += 2)
+		story_connect(flow);
+	balancer_set_admin(story.balancer, 0, 2, POOL_DRAIN, story.now_ms);
+	for (uint32_t flow = 1; flow < STORY_FLOWS; flow += 2)
+		story_connect(flow);
+	assert_int_equal(story_moving(), 0);
+	story_restart(&usual);
+	assert_true(story_moving() > 0);
+	story_all_stay();
+	story_all_healthy();
+	story_live_on();
+	story_all_end();
+}
+
 static void test_removed(void **state)
 {
 	static const struct story_file fewer = {.pool = "table_size: 509, backends: [" STORY_B(
@@ -155,6 +175,36 @@ static void test_flip_of_silent_flows(void **state)
 	story_all_healthy();
 	story_pass(STORY_IDLE_MS - 1);
 	assert_true(balancer_service_flips(story.balancer, 0));
+	story_all_stay();
+	story_live_on();
+	story_all_end();
+}
+
+/* A slot that was in transition for long is not through with the flip sooner than others. */
+static void test_flip_of_an_old_transition(void **state)
+{
+	static const struct story_file other = {.pool = STORY_SIZED(509),
+						.service = "pool: web, policy: 2-tuple"};
+
+	(void)state;
+	story_begin(&usual);
+	story_all_healthy();
+	for (uint32_t flow = 0; flow < STORY_FLOWS; flow += 2)
+		story_connect(flow);
+	balancer_set_health(story.balancer, 0, 2, POOL_UNHEALTHY, story.now_ms);
+	balancer_settle(story.balancer, story.now_ms);
+	for (uint32_t flow = 1; flow < STORY_FLOWS; flow += 2)
+		story_connect(flow);
+	balancer_set_health(story.balancer, 0, 2, POOL_HEALTHY, story.now_ms);
+	balancer_settle(story.balancer, story.now_ms);
+	for (int i = 0; i < 6; i++)
+		story_live_on();
+	assert_true(story_moving() > 0);
+	story_restart(&other);
+	for (uint32_t flow = 1; flow < STORY_FLOWS; flow += 2)
+		assert_int_equal(story_segment(flow, FRAME_ACK), story.owners[flow]);
+	story_pass(3000);
+	assert_int_equal(story_moving(), 509);
 	story_all_stay();
 	story_live_on();
 	story_all_end();
@@ -394,11 +444,18 @@ static void test_random(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_members_change), TEST(test_removed),
-		TEST(test_flips),          TEST(test_flip_of_silent_flows),
-		TEST(test_two_flips),      TEST(test_old_range),
-		TEST(test_untracked),      TEST(test_room_of_old_tables),
-		TEST(test_no_room),        TEST(test_random),
+		TEST(test_members_change),
+		TEST(test_death_before_settling),
+		TEST(test_removed),
+		TEST(test_flips),
+		TEST(test_flip_of_silent_flows),
+		TEST(test_flip_of_an_old_transition),
+		TEST(test_two_flips),
+		TEST(test_old_range),
+		TEST(test_untracked),
+		TEST(test_room_of_old_tables),
+		TEST(test_no_room),
+		TEST(test_random),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

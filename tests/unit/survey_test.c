@@ -302,6 +302,8 @@ static void test_full_table(void **state)
 	}
 	assert_true(native_event_count(story.native, ABI_EVENT_FLOW_RELIES) > 1000);
 	assert_true(story_moving() > 0);
+	assert_true(balancer_deadline_ms(story.balancer, story.now_ms) <=
+		    story.now_ms + STORY_IDLE_MS / 16 + 1);
 	story_pass(STORY_STEP_MS * 4); /* the flood is forgotten */
 	story_all_stay();
 	balancer_set_health(story.balancer, 0, 2, POOL_HEALTHY, story.now_ms);

@@ -8,6 +8,7 @@
  * A service has one old table, and the node one old seed. Of two changes within the idle time the
  * later one counts: flows that were silent since before the first go where they may be unknown.
  */
+#include "pool/transition.h"
 #include "weir/balancer/assemble.h"
 #include "weir/balancer/state.h"
 
@@ -62,6 +63,8 @@ void flips_find(struct balancer *balancer)
 	uint64_t until_ms = end_ms(balancer, balancer->start->now_ms);
 	size_t services = balancer->conf->service_count;
 	bool any = false;
+
+	balancer->flips_from_ms = balancer->start->now_ms;
 
 	for (size_t i = 0; i < services; i++) {
 		balancer->flip_until_ms[i] = flips_now(balancer, i) ? until_ms : 0;
@@ -122,9 +125,13 @@ void flips_tick(struct balancer *balancer, uint64_t now_ms)
 
 void flips_wait(struct balancer *balancer, uint64_t now_ms)
 {
+	uint64_t idle_ms = balancer->conf->node.flows.established_ms;
+	uint64_t last_ms = balancer->flips_from_ms + TRANSITION_WAITS * idle_ms;
+	uint64_t until_ms = end_ms(balancer, now_ms);
+
 	for (size_t i = 0; i < balancer->conf->service_count; i++) {
-		if (balancer->flip_until_ms[i])
-			balancer->flip_until_ms[i] = end_ms(balancer, now_ms);
+		if (now_ms < balancer->flip_until_ms[i])
+			balancer->flip_until_ms[i] = until_ms < last_ms ? until_ms : last_ms;
 	}
 }
 

@@ -27,7 +27,8 @@ struct balancer {
 	struct balanced_pool *pools;
 	uint32_t *services;      /* records */
 	uint64_t *flip_until_ms; /* of services; 0: none is under way */
-	bool no_room_for_flips;  /* old tables had to be given up */
+	uint64_t flips_from_ms;
+	bool no_room_for_flips; /* old tables had to be given up */
 	struct survey survey;
 	uint64_t (*relying)(void *arg); /* of balancer_start */
 	void *arg;

@@ -201,6 +201,19 @@ static int drop_old_records(struct balancer *balancer, struct err *err)
 
 /* --- all of it --- */
 
+/* Whoever left the slots may have ended before it wrote what the flags say. */
+static int adopt_slots(struct balancer *balancer, struct balanced_pool *pool)
+{
+	for (size_t i = 0; i < pool_member_count(pool->pool); i++) {
+		const struct abi_backend *backend = &balancer->tables->backends[pool->records[i]];
+
+		if (!(backend->flags & ABI_BACKEND_UP))
+			pool_member_was_down(pool->pool, i);
+	}
+	return pool_adopt_slots(pool->pool, balanced_slots(balancer, pool),
+				balancer->start->now_ms);
+}
+
 static int write_slots(struct balancer *balancer, struct err *err)
 {
 	uint64_t now_ms = balancer->start->now_ms;
@@ -211,13 +224,14 @@ static int write_slots(struct balancer *balancer, struct err *err)
 		uint64_t *slots = balanced_slots(balancer, pool);
 
 		if (pool->adopted)
-			ret = pool_adopt_slots(pool->pool, slots, now_ms);
+			ret = adopt_slots(balancer, pool);
 		if (ret)
 			return err_set(err, ret, "out of memory");
 		if (flips_are_of(balancer, pool))
 			pool_hold_slots(pool->pool, now_ms);
 		write_flags(balancer, i, now_ms);
 		pool_write_slots(pool->pool, slots, now_ms);
+		write_flags(balancer, i, now_ms);
 	}
 	return 0;
 }

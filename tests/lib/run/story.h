@@ -49,7 +49,8 @@ struct story_file {
 
 /* Backends of a pool with the keys of YAML: STORY_SIZED(509) has four. */
 #define STORY_B(n)        "{name: b" #n ", address: 10.0.0." #n "}"
-#define STORY_BACKENDS    "backends: [" STORY_B(1) ", " STORY_B(2) ", " STORY_B(3) ", " STORY_B(4) "]"
+#define STORY_FOUR        STORY_B(1) ", " STORY_B(2) ", " STORY_B(3) ", " STORY_B(4)
+#define STORY_BACKENDS    "backends: [" STORY_FOUR "]"
 #define STORY_SIZED(size) "table_size: " #size ", " STORY_BACKENDS
 
 /* A start of the daemon over what is in the tables, and a death that leaves them. */
