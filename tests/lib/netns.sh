@@ -294,8 +294,8 @@ topology() {
 	COUNT_LB=$1 COUNT_BACKEND=$2
 	space client
 	space router
-	# By the five fields themselves (3). Policy 1 takes the hash that a packet has from its socket
-	# where both are on one machine, and TCP chooses another with each retransmission.
+	# By the five fields themselves (3). Policy 1 takes the hash that a packet has from its
+	# socket where both are on one machine, and TCP chooses another with each retransmission.
 	in_ns router sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1 \
 		net.ipv4.fib_multipath_hash_policy=3 net.ipv6.fib_multipath_hash_policy=3 \
 		net.ipv4.fib_multipath_hash_fields=0x37 net.ipv6.fib_multipath_hash_fields=0x37

@@ -118,6 +118,15 @@ static void test_other_owner(void **state)
 		engines_run(cases[i].name, &frame, &outcome);
 		assert_int_equal(outcome.result.trace.verdict, VERDICT_FORWARDED);
 		assert_int_equal(outcome.result.trace.backend, cases[i].chosen);
+		if (cases[i].tcp_flags == FRAME_SYN) {
+			/* Nobody's yet: its packets name the other one from the next on. */
+			assert_int_equal(outcome.result.length, frame.length + 28);
+			frame_build(&(struct frame_spec){.src = WORLD_CLIENT4,
+							 .dst = WORLD_GUE0_4_VIP4},
+				    &frame);
+			engines_run(cases[i].name, &frame, &outcome);
+			assert_int_equal(outcome.result.trace.backend, cases[i].chosen);
+		}
 		check_told(&cases[i], outcome.bytes + PRIVATE4);
 	}
 	engines_refill();

@@ -24,14 +24,24 @@ static uint64_t word_of(const struct dp_tables *tables, const struct abi_trace *
 	return tables->slots[(uint32_t)tables->services[trace->service].table + trace->slot];
 }
 
+/* A SYN, and no SYN-ACK. */
+static bool begins(const uint8_t *ip, size_t length)
+{
+	struct place place = place_find(ip, length);
+
+	return place.proto == IPPROTO_TCP && !place.later && place.at + 14 <= length &&
+	       (ip[place.at + 13] & (FRAME_SYN | FRAME_ACK)) == FRAME_SYN;
+}
+
 /* Whether a packet with a second chance names anybody: else it goes by variant 1. */
 static bool in_doubt(const struct dp_tables *tables, const struct abi_trace *trace,
 		     const uint8_t *frame, size_t length)
 {
 	uint64_t word = word_of(tables, trace);
+	size_t link = frame_link_length(frame, length);
 	bool later;
 
-	if (expect_is_piece(frame, length, &later))
+	if (expect_is_piece(frame, length, &later) || begins(frame + link, length - link))
 		return false;
 	return word >> 60 & 1 || word >> 62 & 1 ||
 	       !(tables->backends[word & 0xfffff].flags & ABI_BACKEND_UP);
