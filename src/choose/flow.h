@@ -30,6 +30,7 @@ enum flow_state {
 	FLOW_RST,         /* RST was seen: it may be forged, any other segment restores */
 	FLOW_UDP,
 	FLOW_FRAGMENT, /* no flow: a datagram in pieces */
+	FLOW_BACKUP,   /* not where a flow is, but where it may go (choose/dual.h) */
 };
 
 enum {
@@ -40,7 +41,8 @@ enum {
 	FLOW_SLOT_SHIFT = 55,
 	FLOW_KEY_SLOT_BITS = 12,
 };
-#define FLOW_BUSY          (7ULL << FLOW_STATE_SHIFT) /* being written: matches nothing */
+/* Being written: matches nothing, for a backup is somebody. */
+#define FLOW_BUSY          ((__u64)FLOW_BACKUP << FLOW_STATE_SHIFT)
 #define FLOW_TIME_MASK     ((1U << FLOW_TIME_BITS) - 1)
 #define FLOW_KEY_SLOT_MASK ((1U << FLOW_KEY_SLOT_BITS) - 1)
 _Static_assert(ABI_SLOTS <= 1 << (FLOW_KEY_SLOT_BITS + 64 - FLOW_SLOT_SHIFT), "a slot fits");
@@ -220,7 +222,7 @@ PKT_INLINE __u32 flow_worth(const struct abi_node *node, const struct flow *flow
 		return FLOW_WORTH_OWN;
 	if (age > flow_limit_ticks(node, state))
 		return FLOW_WORTH_EXPIRED;
-	if (state == FLOW_FIN || state == FLOW_RST || state == FLOW_FRAGMENT)
+	if (state == FLOW_FIN || state == FLOW_RST || state >= FLOW_FRAGMENT)
 		rank = 1;
 	else
 		rank = state == FLOW_HANDSHAKE ? 2 : 3;

@@ -139,10 +139,12 @@ static const struct conf_key keys[] = {
 	 .type = CONF_TYPE_CHOICE,
 	 AT(conf_service, lookup),
 	 .choices = "single|dual",
-	 .works = "single",
 	 .fallback = "single",
-	 .help = "how a new flow finds its backend; single: by its slot; dual: by the better of "
-		 "two slots"},
+	 .help = "how a flow that has no entry finds its backend; single: by its slot; dual: of "
+		 "the backends of two slots the heavier, and the other one is its backup; this "
+		 "takes from light backends more than their weight says: of weights 1 and 2 the "
+		 "heavier gets 8 of 9 flows, not 6; needs tracking: always, and equal weights "
+		 "keep their shares"},
 	{.path = "services[].fragments",
 	 .type = CONF_TYPE_CHOICE,
 	 AT(conf_service, fragments),
