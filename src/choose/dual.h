@@ -6,13 +6,10 @@
  * decides as long as its backend may have the flow, and the backup's after it. Which is which goes
  * by slots, never by owners. A part of dp/forward.h, which says what the includer supplies; the
  * reasons are in docs/design/15-dual.md.
- *
- * A backup is believed only beside a first entry that is alive, so it has no state and no time of
- * its own but for who takes its place: packets of the flow renew it, and it gives way as a closing
- * flow does.
  */
 #pragma once
 
+#include "choose/backup.h"
 #include "choose/entry.h"
 #include "choose/flow.h"
 #include "choose/follow.h"
@@ -47,81 +44,6 @@ PKT_STAGE int dual_slot(struct pkt *pkt)
 	if (service->flags & ABI_SERVICE_POLICY && policy_is_tuple(service->policy))
 		hash = policy_hash(service, pkt);
 	return (int)policy_slot(service, pkt_hash_end(hash ^ DUAL_HASH));
-}
-
-/* --- the backup's entry --- */
-
-/* Makes `backup` of the flow's two buckets. What it finds under the slot may be no backup. */
-PKT_INLINE void dual_look(struct flow *backup, const struct flow *flow, __u32 slot)
-{
-	*backup = *flow;
-	flow_set_slot(backup, slot);
-	backup->pin = 0;
-	entry_look_both(backup);
-}
-
-/* It is of now, as the first is. */
-PKT_STAGE int dual_touch(struct flow *flow, __u32 slot)
-{
-	struct abi_bucket *bucket;
-	struct flow backup;
-	__u64 pin;
-
-	if (!flow)
-		return 0;
-	dual_look(&backup, flow, slot);
-	bucket = env_bucket(backup.bucket);
-	if (flow_pin_state(backup.pin) != FLOW_BACKUP || !bucket)
-		return 0;
-	pin = (backup.pin & ~(__u64)FLOW_TIME_MASK) | (flow->tick & FLOW_TIME_MASK);
-	env_swap(&bucket->flows[backup.place & (ABI_BUCKET_FLOWS - 1)].pin, backup.pin, pin);
-	return 0;
-}
-
-/*
- * The backend of the flow's backup, if it may have the flow now; else 0. To that backend the flow
- * is a new one, so it must be up. A connection that begins anew chooses anew.
- */
-PKT_STAGE int dual_backup(struct pkt *pkt, struct flow *flow, __u32 slot)
-{
-	struct abi_backend *backend;
-	struct flow backup;
-
-	if (!pkt || !flow || !flow->pin || !flow_pin_live(env_node(), flow->pin, flow->tick) ||
-	    (pkt->proto == IPPROTO_TCP && entry_begins(pkt)))
-		return 0;
-	dual_look(&backup, flow, slot);
-	if (flow_pin_state(backup.pin) != FLOW_BACKUP)
-		return 0;
-	backend = env_backend(flow_pin_backend(backup.pin));
-	if (!backend || backend->generation != flow_pin_generation(backup.pin) ||
-	    !(backend->flags & ABI_BACKEND_UP))
-		return 0;
-	return (int)flow_pin_backend(backup.pin);
-}
-
-/*
- * Records the flow's backup, whose first entry is just made. It takes no place of an entry that
- * lives and half of the insert limit at most: without it no flow goes elsewhere today. Two slots
- * that differ in their high bits alone would take each other's place (flow_worth): there is none.
- */
-PKT_STAGE int dual_record(struct flow *flow, __u32 slot, __u32 index)
-{
-	struct flow backup;
-
-	if (!flow || !((slot ^ flow->slot) & FLOW_KEY_SLOT_MASK))
-		return 0;
-	dual_look(&backup, flow, slot);
-	if (backup.pin && flow_pin_state(backup.pin) != FLOW_BACKUP)
-		return 0;
-	if ((!backup.pin && (!env_may_insert(env_node()->insert_limit / 2, flow->tick) ||
-			     !entry_find_place(&backup, 1))) ||
-	    !entry_write(&backup, index, FLOW_BACKUP)) {
-		env_event(ABI_EVENT_FLOW_SKIPPED);
-		return 0;
-	}
-	env_event(ABI_EVENT_FLOW_NEW);
-	return 1;
 }
 
 /* --- which of two slots --- */
@@ -208,11 +130,11 @@ PKT_STAGE int dual_by_entries(struct pkt *pkt, struct flow *flow, __u32 slot)
 			return 1;
 		/* Once a tick: the first entry is written then anyway. */
 		if ((flow->tick ^ (__u32)flow->pin) & FLOW_TIME_MASK)
-			dual_touch(flow, slot);
+			backup_touch(flow, slot);
 		entry_touch(flow, pkt);
 		return 1;
 	}
-	index = (__u32)dual_backup(pkt, flow, slot);
+	index = (__u32)backup_backend(pkt, flow, slot);
 	if (!index)
 		return 0;
 	pkt->why = WHY_BACKUP;
@@ -238,7 +160,7 @@ PKT_STAGE int dual_new_flow(struct pkt_ctx *ctx, struct pkt *pkt, struct flow *f
 		return PKT_ON;
 	if (entry_record(flow, pkt, 0)) {
 		if (dual.loser != pkt->backend && transition_flags(dual.loser) & ABI_BACKEND_UP)
-			dual_record(flow, slot, dual.loser);
+			backup_record(flow, slot, dual.loser);
 		return PKT_ON;
 	}
 	if (dual.own.stays || dual.second.stays)
