@@ -41,8 +41,7 @@ enum {
 	FLOW_SLOT_SHIFT = 55,
 	FLOW_KEY_SLOT_BITS = 12,
 };
-/* Being written: matches nothing, for a backup is somebody. */
-#define FLOW_BUSY          ((__u64)FLOW_BACKUP << FLOW_STATE_SHIFT)
+#define FLOW_BUSY          (7ULL << FLOW_STATE_SHIFT) /* being written: matches nothing */
 #define FLOW_TIME_MASK     ((1U << FLOW_TIME_BITS) - 1)
 #define FLOW_KEY_SLOT_MASK ((1U << FLOW_KEY_SLOT_BITS) - 1)
 _Static_assert(ABI_SLOTS <= 1 << (FLOW_KEY_SLOT_BITS + 64 - FLOW_SLOT_SHIFT), "a slot fits");

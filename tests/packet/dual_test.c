@@ -32,8 +32,7 @@ enum {
 };
 #define MOVING ABI_SLOT_TRANSITION
 
-/* Where the last packet found its backend. */
-static struct abi_trace last;
+static struct abi_trace last; /* of the last packet */
 
 static struct abi_service *service_in(const struct engine *engine)
 {
@@ -130,8 +129,7 @@ static void icmp(uint16_t port, uint32_t backend)
 	expect(&spec, WHY_ICMP, backend);
 }
 
-/* The own slots of flows with these ports, TCP's and UDP's, have one word, and all others have
- * another. */
+/* The own slots of flows with these ports, TCP's and UDP's, have one word, all others another. */
 static void set_words(uint16_t first, uint16_t end, uint64_t own, uint64_t others)
 {
 	static const uint8_t protocols[] = {IPPROTO_TCP, IPPROTO_UDP};
@@ -237,9 +235,6 @@ static void test_one_is_not_up(void **state)
 	assert_int_equal(entries(true), 0);
 	/* Neither: as where there is one slot. */
 	set_flags(A, OUT);
-	tcp(1, FRAME_SYN, WHY_SLOT, A);
-	set_two(1, abi_slot(0, 0, 0), abi_slot(0, 0, 0));
-	engines_forget_flows();
 	tcp(1, FRAME_SYN, WHY_EMPTY, 0);
 	set_two(1, abi_slot(0, 0, 0), abi_slot(C, 0, 0));
 	tcp(1, FRAME_SYN, WHY_SLOT, C);
@@ -352,6 +347,18 @@ static void test_backup_of_second(void **state)
 	tcp(1, FRAME_ACK, WHY_FLOW, A);
 }
 
+/* A datagram's flow on A, with B as its backup; then A is out, and the slots are others'. */
+static void lose_a(void)
+{
+	set_flags(A, GOOD);
+	set_flags(B, GOOD);
+	engines_forget_flows();
+	set_two(1, abi_slot(A, 0, 0), abi_slot(B, 0, 0));
+	udp(1, WHY_SLOT, A);
+	set_flags(A, OUT);
+	set_two(1, abi_slot(C, 0, 0), abi_slot(D, 0, 0));
+}
+
 /* When it decides nothing. */
 static void test_backup_is_void(void **state)
 {
@@ -360,41 +367,25 @@ static void test_backup_is_void(void **state)
 	tcp(1, FRAME_SYN, WHY_SLOT, A);
 	tcp(1, FRAME_ACK, WHY_FLOW, A);
 	set_two(1, abi_slot(C, 0, 0), abi_slot(D, 0, 0));
-	/* A connection that begins chooses anew, with a new backup. */
-	set_flags(A, OUT);
+	set_flags(A, OUT); /* a connection that begins chooses anew, with a new backup */
 	tcp(1, FRAME_SYN, WHY_SLOT, C);
 	set_flags(C, OUT);
 	tcp(1, FRAME_ACK, WHY_BACKUP, D);
 	set_flags(C, GOOD);
-	/* It takes no new flows. */
-	set_flags(A, GOOD);
-	engines_forget_flows();
-	set_two(1, abi_slot(A, 0, 0), abi_slot(B, 0, 0));
-	udp(1, WHY_SLOT, A);
-	set_flags(A, OUT);
-	set_flags(B, DRAINS);
-	set_two(1, abi_slot(C, 0, 0), abi_slot(D, 0, 0));
+	lose_a();
+	set_flags(B, DRAINS); /* it takes no new flows */
 	udp(1, WHY_SLOT, C);
-	/* Its record is another backend's. */
-	set_flags(A, GOOD);
-	set_flags(B, GOOD);
-	engines_forget_flows();
-	set_two(1, abi_slot(A, 0, 0), abi_slot(B, 0, 0));
-	udp(1, WHY_SLOT, A);
-	set_flags(A, OUT);
+	lose_a();
 	for (size_t i = 0; i < engine_count; i++)
-		engines[i].tables->backends[B].generation++;
-	set_two(1, abi_slot(C, 0, 0), abi_slot(D, 0, 0));
+		engines[i].tables->backends[B].generation++; /* it is another backend */
 	udp(1, WHY_SLOT, C);
 	/* The flow was silent for too long: its next datagram begins another. */
-	set_flags(A, GOOD);
-	engines_forget_flows();
-	set_two(1, abi_slot(A, 0, 0), abi_slot(B, 0, 0));
-	udp(1, WHY_SLOT, A);
+	lose_a();
 	pass(61);
-	set_flags(A, OUT);
-	set_two(1, abi_slot(C, 0, 0), abi_slot(D, 0, 0));
 	udp(1, WHY_SLOT, C);
+	lose_a();
+	pass(59);
+	udp(1, WHY_BACKUP, B);
 }
 
 /* It lives as long as the flow does, and costs no write but one a tick. */
@@ -495,8 +486,6 @@ static void test_quoted(void **state)
 	icmp(1, A);
 	tcp(1, FRAME_ACK, WHY_FLOW, A);
 	/* It keeps nobody alive. */
-	pass(20);
-	icmp(1, A);
 	tcp(1, FRAME_FIN | FRAME_ACK, WHY_FLOW, A);
 	pass(14);
 	icmp(1, A);
