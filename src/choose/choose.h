@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "choose/dual.h"
 #include "choose/follow.h"
 #include "choose/policy.h"
 #include "choose/special.h"
@@ -75,7 +76,7 @@ PKT_STAGE int choose_backend(struct pkt_ctx *ctx, struct pkt *pkt)
 			return PKT_ON;
 	}
 	if (choose_tracks_all(service))
-		return choose_by_flow(ctx, pkt);
+		return dual_is(service) ? dual_by_flow(ctx, pkt) : choose_by_flow(ctx, pkt);
 	if (choose_is_settled(pkt))
 		return PKT_ON;
 	return choose_tracks(service) ? choose_by_flow(ctx, pkt) : choose_untracked(pkt);
@@ -102,6 +103,8 @@ PKT_STAGE int choose_quoted(struct pkt_ctx *ctx, struct pkt *pkt)
 		if (verdict != PKT_ON)
 			return verdict;
 	}
+	if (dual_is(service) && dual_quoted_flow(pkt))
+		return PKT_ON;
 	if ((choose_tracks_all(service) || !choose_is_settled(pkt)) && choose_quoted_flow(ctx, pkt))
 		return PKT_ON;
 	if (env_has(ABI_HAS_SPECIAL) && pkt->unquoted) {
@@ -109,5 +112,6 @@ PKT_STAGE int choose_quoted(struct pkt_ctx *ctx, struct pkt *pkt)
 		pkt->why = WHY_ICMP;
 		return VERDICT_UNQUOTED;
 	}
-	return choose_unrecorded(ctx, pkt, service, TRANSITION_FLOW);
+	return dual_is(service) ? dual_quoted(ctx, pkt)
+				: choose_unrecorded(ctx, pkt, service, TRANSITION_FLOW);
 }

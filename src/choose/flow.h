@@ -30,6 +30,7 @@ enum flow_state {
 	FLOW_RST,         /* RST was seen: it may be forged, any other segment restores */
 	FLOW_UDP,
 	FLOW_FRAGMENT, /* no flow: a datagram in pieces */
+	FLOW_BACKUP,   /* not where a flow is, but where it may go (choose/dual.h) */
 };
 
 enum {
@@ -220,7 +221,7 @@ PKT_INLINE __u32 flow_worth(const struct abi_node *node, const struct flow *flow
 		return FLOW_WORTH_OWN;
 	if (age > flow_limit_ticks(node, state))
 		return FLOW_WORTH_EXPIRED;
-	if (state == FLOW_FIN || state == FLOW_RST || state == FLOW_FRAGMENT)
+	if (state == FLOW_FIN || state == FLOW_RST || state >= FLOW_FRAGMENT)
 		rank = 1;
 	else
 		rank = state == FLOW_HANDSHAKE ? 2 : 3;

@@ -86,7 +86,8 @@ PKT_INLINE int choose_find_old(struct pkt_ctx *ctx, struct pkt *pkt, struct flow
 	flow->pin = 0;
 	flow_set_slot(flow, (__u32)transition_old_slot(ctx, pkt, TRANSITION_ENTRY));
 	entry_look_both(flow);
-	return flow->pin && entry_holds(env_node(), flow, pkt);
+	return flow->pin && flow_pin_state(flow->pin) != FLOW_BACKUP &&
+	       entry_holds(env_node(), flow, pkt);
 }
 
 /*

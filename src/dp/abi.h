@@ -53,6 +53,7 @@ enum abi_feature {
 	ABI_HAS_DECAP = 1 << 5,    /* tunnels of other balancers are taken off */
 	ABI_HAS_FRAGMENT = 1 << 6, /* some service pins fragments */
 	ABI_HAS_SECOND = 1 << 7,   /* some service has a second chance */
+	ABI_HAS_DUAL = 1 << 8,     /* some service chooses between two slots */
 	ABI_HAS_ALL = ~ABI_HAS_TRACE,
 };
 
@@ -133,7 +134,8 @@ struct abi_backend {
 	__u16 outer_sum; /* sum of the outer IPv4 header's constant words (tunnel/encap.h) */
 	__be16 port;     /* its own, in modes that may change it; 0: the VIP's */
 	__u8 generation; /* counts the index's reuse: an old pin matches nothing */
-	__u8 pad[5];
+	__u8 weight;     /* beside the pool's heaviest, which has 255; 0 in no pool */
+	__u8 pad[4];
 	__be32 tags[2]; /* VLAN tags as in a frame (type, control), outer first; 0: none */
 };
 _Static_assert(sizeof(struct abi_backend) == 64, "abi_backend is a cache line");

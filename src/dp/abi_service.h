@@ -52,6 +52,7 @@ enum abi_service_flags {
 	ABI_SERVICE_POLICY = 1 << 12,       /* another policy than 5-tuple */
 	ABI_SERVICE_SERVER_ID = 1 << 13,    /* TCP's server-id option is looked for */
 	ABI_SERVICE_MSS = 1 << 14,          /* the MSS of a SYN is clamped */
+	ABI_SERVICE_DUAL = 1 << 15,         /* `lookup: dual`; has ABI_SERVICE_TRACK too */
 };
 /* What may give a packet another slot or backend than its 5-tuple. */
 #define ABI_SERVICE_BY_POLICY (ABI_SERVICE_POLICY | ABI_SERVICE_SERVER_ID)

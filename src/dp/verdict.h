@@ -52,6 +52,7 @@ enum verdict {
 	X(NOT_VIP)   \
 	X(ACL)       \
 	X(FLOW)      \
+	X(BACKUP)    \
 	X(SLOT)      \
 	X(OTHER)     \
 	X(PREVIOUS)  \

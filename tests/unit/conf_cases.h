@@ -149,7 +149,6 @@ static const struct wrong_case wrong_cases[] = {
 	{BACKENDS("{name: b1, address: 10.0.1.1, weight: 99999999999999999999999}"),
 	 {{2, 70, "is too large, expected a whole number from 0 to 1000000"}}},
 	{BACKENDS("{name: b1, address: 10.0.1.1, state: up}"), {{2, 69, "active, drain, maint"}}},
-	{SHOP("lookup: dual"), {{3, 81, "dual\" does not work yet"}}},
 	{BACKENDS("{name: b1, address: 10.0.1.1, backup: 7}"),
 	 {{2, 70, "is neither true nor false"}}},
 	{BACKENDS("{name: b1, address: 10.0.1.1, port: 65536}"), {{2, 68, "is too large"}}},
@@ -212,5 +211,21 @@ static const struct wrong_case wrong_cases[] = {
 	{SHOP("second_chance: true"),
 	 {{3, 88, "forwards by ipip, which can name no second backend, expected forward: gue"}}},
 	{SHOP("forward: geneve, second_chance: true"), {{3, 105, "forwards by geneve, which can"}}},
+	{SHOP("lookup: twice"), {{3, 81, "expected one of single, dual"}}},
+	{SHOP("lookup: dual"), {{3, 81, "is not tracking: always, expected lookup: single, or"}}},
+	{SHOP("lookup: dual, tracking: none"), {{3, 81, "is not tracking: always"}}},
+	{SHOP("tracking: always, lookup: dual, policy: quic-cid"),
+	 {{3, 99,
+	   "\"shop\" has policy: quic-cid, expected lookup: single, or tracking: always "
+	   "without quic-cid, tcp_server_id and second_chance"}}},
+	{SHOP("tracking: always, lookup: dual, tcp_server_id: true"),
+	 {{3, 99, "has tcp_server_id"}}},
+	{SHOP("tracking: always, lookup: dual, forward: gue, second_chance: true"),
+	 {{3, 99, "has second_chance"}}},
+	{SERVED("name: a, pool: web, vips: [192.0.2.1], listen: [tcp/80]}, {name: b, pool: web, "
+		"vips: [192.0.2.2], listen: [tcp/80], tracking: always, lookup: dual"),
+	 {{3, 155,
+	   "service \"a\" has the same pool and tracking: transition, expected lookup: "
+	   "single, or a pool of its own"}}},
 	{SHOP("announce: {med: 10}"), {{3, 73, "announce does not work yet"}}},
 };

@@ -99,6 +99,49 @@ static void check_second_chance(struct reader *reader, const struct conf_service
 		     verify_name(service->name), conf_forward_name(service->forward));
 }
 
+static const char *lookup_misses(const struct conf_service *service)
+{
+	if (service->tracking != CONF_TRACKING_ALWAYS)
+		return "is not tracking: always";
+	if (service->policy == CONF_POLICY_QUIC_CID)
+		return "has policy: quic-cid";
+	if (service->tcp_server_id)
+		return "has tcp_server_id";
+	return service->second_chance ? "has second_chance" : NULL;
+}
+
+/*
+ * Two slots are offered to flows that nothing else decides for, and are known of a flow by its
+ * entry alone. Entries that say nothing of their slot must not hold up its transition for those who
+ * wait for it.
+ */
+static void check_lookup(struct reader *reader, const struct conf *conf,
+			 const struct conf_service *service)
+{
+	struct conf_place place = reader_place(reader, &service->lookup, service->place);
+	const char *misses = lookup_misses(service);
+
+	if (service->lookup != CONF_LOOKUP_DUAL)
+		return;
+	if (misses)
+		reader_error(reader, place,
+			     "service \"%s\" %s, expected lookup: single, or tracking: always "
+			     "without quic-cid, tcp_server_id and second_chance",
+			     verify_name(service->name), misses);
+	for (size_t i = 0; i < conf->service_count; i++) {
+		const struct conf_service *other = &conf->services[i];
+
+		if (!service->pool || other->pool != service->pool ||
+		    other->tracking != CONF_TRACKING_TRANSITION || other == service)
+			continue;
+		reader_error(reader, place,
+			     "service \"%s\" has the same pool and tracking: transition, expected "
+			     "lookup: single, or a pool of its own",
+			     verify_name(other->name));
+		return;
+	}
+}
+
 /* Ends when the list of errors is full: all services may share a pool of all backends. */
 static void check_ids(struct reader *reader, const struct conf_service *service)
 {
@@ -181,5 +224,7 @@ void verify_services(struct reader *reader, struct conf *conf)
 		check_ids(reader, service);
 		check_access(reader, service);
 	}
+	for (size_t i = 0; i < conf->service_count; i++)
+		check_lookup(reader, conf, &conf->services[i]);
 	entries_refuse_twins(reader, &names, "service");
 }

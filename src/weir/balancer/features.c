@@ -25,6 +25,8 @@ static uint32_t of_service(const struct conf_service *service)
 		features |= ABI_HAS_FRAGMENT | ABI_HAS_TRACK;
 	if (service->second_chance)
 		features |= ABI_HAS_SECOND;
+	if (service->lookup == CONF_LOOKUP_DUAL)
+		features |= ABI_HAS_DUAL;
 	return features;
 }
 

@@ -26,6 +26,12 @@ static bool keeps_policy(const struct conf_service *conf, const struct abi_servi
 		service->source_prefix6 == conf->source_prefix6);
 }
 
+/* Where a flow is offered two slots it may be where neither its own says nor its entry stays. */
+static bool keeps_lookup(const struct conf_service *conf, const struct abi_service *service)
+{
+	return (conf->lookup == CONF_LOOKUP_DUAL) == !!(service->flags & ABI_SERVICE_DUAL);
+}
+
 /* Do its flows come by other slots than those they went by, which are still there? */
 static bool flips_now(const struct balancer *balancer, size_t at)
 {
@@ -37,6 +43,7 @@ static bool flips_now(const struct balancer *balancer, size_t at)
 	if (conf->tracking == CONF_TRACKING_NONE || pool->spoiled || !(service->table >> 32))
 		return false;
 	return service->table != table || !keeps_policy(conf, service) ||
+	       !keeps_lookup(conf, service) ||
 	       balancer->tables->node->slot_seed != assemble_seed(balancer->conf->seed);
 }
 

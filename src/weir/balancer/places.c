@@ -21,6 +21,28 @@ static uint64_t service_identity(const void *table, uint32_t index)
 	return ((const struct abi_service *)table)[index].identity;
 }
 
+/* Of 255; what is lighter than a step of that counts as one. */
+static uint8_t weight_beside(uint32_t weight, uint32_t heaviest)
+{
+	uint64_t part = heaviest ? (uint64_t)weight * 255 / heaviest : 0;
+
+	return part ? (uint8_t)part : 1;
+}
+
+static void write_weights(struct balancer *balancer, size_t at)
+{
+	const struct conf_pool *conf = &balancer->conf->pools[at];
+	uint32_t heaviest = 0;
+
+	for (size_t i = 0; i < conf->backend_count; i++) {
+		if (conf->backends[i].weight > heaviest)
+			heaviest = conf->backends[i].weight;
+	}
+	for (size_t i = 0; i < conf->backend_count; i++)
+		balancer->tables->backends[balancer->pools[at].records[i]].weight =
+			weight_beside(conf->backends[i].weight, heaviest);
+}
+
 static int claim_backends(struct balancer *balancer, struct records *records, size_t at,
 			  struct err *err)
 {
@@ -50,6 +72,7 @@ static int claim_backends(struct balancer *balancer, struct records *records, si
 		dp_tables_set_tunnel(backend, &conf->backends[i].address);
 		backend->port = PKT_BE16(conf->backends[i].port);
 	}
+	write_weights(balancer, at);
 	return 0;
 }
 

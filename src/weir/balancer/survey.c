@@ -55,7 +55,7 @@ static void look(struct survey *survey, const struct abi_flow *entry, uint32_t t
 
 	if (!pin || pin == FLOW_BUSY || __atomic_load_n(&entry->pin, __ATOMIC_RELAXED) != pin)
 		return;
-	if (flow_pin_state(pin) == FLOW_FRAGMENT || backend >= ABI_BACKENDS ||
+	if (flow_pin_state(pin) >= FLOW_FRAGMENT || backend >= ABI_BACKENDS ||
 	    !flow_pin_live(survey->tables->node, pin, tick))
 		return;
 	record = &survey->tables->backends[backend];
@@ -135,6 +135,27 @@ static bool is_pinned(const void *arg, uint32_t slot)
 	return survey_is_elsewhere(pinned->survey, pinned->first_slot + slot);
 }
 
+/* A flow that was offered two slots has its entry under its own, whoever it went to. */
+static bool pins_say_nothing(const struct balancer *balancer, const struct balanced_pool *pool)
+{
+	for (size_t i = 0; i < balancer->conf->service_count; i++) {
+		const struct conf_service *service = &balancer->conf->services[i];
+
+		if (service->lookup == CONF_LOOKUP_DUAL &&
+		    balanced_pool(balancer, service->pool) == pool)
+			return true;
+	}
+	return false;
+}
+
+/* All services of such a pool look every flow up (conf/verify): there is nothing to wait for. */
+static bool is_never_pinned(const void *arg, uint32_t slot)
+{
+	(void)arg;
+	(void)slot;
+	return false;
+}
+
 static void tell_pool(struct balancer *balancer, struct balanced_pool *pool, uint64_t now_ms)
 {
 	struct pinned pinned = {&balancer->survey, pool->first_slot};
@@ -144,7 +165,9 @@ static void tell_pool(struct balancer *balancer, struct balanced_pool *pool, uin
 		if (pool->surveyed)
 			pool_begin_survey(pool->pool, now_ms);
 	} else if (pool->surveyed) {
-		pool_end_survey(pool->pool, is_pinned, &pinned, balanced_slots(balancer, pool));
+		pool_end_survey(pool->pool,
+				pins_say_nothing(balancer, pool) ? is_never_pinned : is_pinned,
+				&pinned, balanced_slots(balancer, pool));
 	}
 }
 

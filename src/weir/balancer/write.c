@@ -89,6 +89,8 @@ static uint32_t service_flags(const struct conf_service *conf)
 		flags |= ABI_SERVICE_TRACK;
 	else if (conf->tracking == CONF_TRACKING_TRANSITION)
 		flags |= ABI_SERVICE_TRANSITION;
+	if (conf->lookup == CONF_LOOKUP_DUAL)
+		flags |= ABI_SERVICE_DUAL;
 	if (conf->second_chance)
 		flags |= ABI_SERVICE_SECOND;
 	if (conf->oversize_df == CONF_OVERSIZE_ICMP)

@@ -152,6 +152,7 @@ static const char *why_text(uint32_t why)
 {
 	switch (why) {
 	case WHY_FLOW: return "the flow's entry gives it to";
+	case WHY_BACKUP: return "its flow's backend is gone, and the flow's backup is";
 	case WHY_CID: return "its connection id names";
 	case WHY_OPTION: return "its TCP option names";
 	case WHY_FRAGMENT: return "the other pieces went to";
