@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 90
 #
-# Files that give slots another meaning, under connections: another table size, another seed, another
-# policy, each after the daemon was killed. Who is connected stays where it is; who comes goes where
-# the new file says.
+# Files that give slots another meaning, under connections: another table size, another seed,
+# another policy, each after the daemon was killed. Who is connected stays where it is; who comes
+# goes where the new file says.
 #
 #   client -- router -- lb1 (one-armed)
 #                  \--- b1, b2, b3

@@ -265,6 +265,30 @@ static void test_old_range(void **state)
 	assert_int_equal(balancer_first_slot(story.balancer, 1), 0);
 }
 
+/* From remembering all flows to those of moving slots, while some are not with their slot's owner. */
+static void test_tracking_changes(void **state)
+{
+	static const struct story_file always = {.pool = STORY_SIZED(509), .tracking = "always"};
+
+	(void)state;
+	story_begin(&always);
+	story_all_healthy();
+	balancer_set_admin(story.balancer, 0, 2, POOL_DRAIN, story.now_ms);
+	balancer_settle(story.balancer, story.now_ms);
+	story_connect_all();
+	balancer_set_admin(story.balancer, 0, 2, POOL_ACTIVE, story.now_ms);
+	balancer_settle(story.balancer, story.now_ms);
+	story_live_on();
+	assert_int_equal(story_moving(), 0); /* entries elsewhere hold nothing there */
+	story_restart(&usual);
+	assert_int_equal(story_moving(), 509);
+	story_all_healthy();
+	story_all_stay();
+	story_live_on();
+	assert_in_range(story_moving(), 1, 509 / 2);
+	story_all_end();
+}
+
 /* Without tracking nothing is looked up, and nothing flips. */
 static void test_untracked(void **state)
 {
@@ -452,6 +476,7 @@ int main(void)
 		TEST(test_flip_of_an_old_transition),
 		TEST(test_two_flips),
 		TEST(test_old_range),
+		TEST(test_tracking_changes),
 		TEST(test_untracked),
 		TEST(test_room_of_old_tables),
 		TEST(test_no_room),

@@ -17,6 +17,7 @@ struct balanced_pool {
 	bool adopted;   /* its slots are those of an earlier daemon, and mean the same */
 	bool spoiled;   /* they are, but mean something else: there was no room for others */
 	bool unsettled; /* members changed since the slots were written */
+	bool follows;   /* a service of it looks flows up in slots in transition alone */
 	bool surveyed;  /* the survey that is under way looks at it */
 };
 

@@ -126,13 +126,14 @@ static bool is_wanted(const struct balancer *balancer, uint64_t now_ms)
 struct pinned {
 	const struct survey *survey;
 	uint32_t first_slot;
+	bool follows;
 };
 
 static bool is_pinned(const void *arg, uint32_t slot)
 {
 	const struct pinned *pinned = arg;
 
-	return survey_is_elsewhere(pinned->survey, pinned->first_slot + slot);
+	return pinned->follows && survey_is_elsewhere(pinned->survey, pinned->first_slot + slot);
 }
 
 /* A flow that was offered two slots has its entry under its own, whoever it went to. */
@@ -158,7 +159,8 @@ static bool is_never_pinned(const void *arg, uint32_t slot)
 
 static void tell_pool(struct balancer *balancer, struct balanced_pool *pool, uint64_t now_ms)
 {
-	struct pinned pinned = {&balancer->survey, pool->first_slot};
+	/* Where each flow is looked up anyway no entry needs its slot to be in transition. */
+	struct pinned pinned = {&balancer->survey, pool->first_slot, pool->follows};
 
 	if (balancer->survey.stage == SURVEY_BEGINS) {
 		pool->surveyed = pool_wants_survey(pool->pool, now_ms);

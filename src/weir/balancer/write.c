@@ -203,6 +203,27 @@ static int drop_old_records(struct balancer *balancer, struct err *err)
 
 /* --- all of it --- */
 
+/*
+ * Whether a service of the pool looks flows up in slots in transition alone; and whether it has
+ * looked up each flow so far, so that flows may have entries in any slot.
+ */
+static bool finds_followers(const struct balancer *balancer, struct balanced_pool *pool)
+{
+	bool was_tracked = false;
+
+	for (size_t i = 0; i < balancer->conf->service_count; i++) {
+		const struct conf_service *conf = &balancer->conf->services[i];
+		uint32_t flags = balancer->tables->services[balancer->services[i]].flags;
+
+		if (conf->tracking != CONF_TRACKING_TRANSITION ||
+		    balanced_pool(balancer, conf->pool) != pool)
+			continue;
+		pool->follows = true;
+		was_tracked |= (flags & ABI_SERVICE_TRACK) != 0;
+	}
+	return was_tracked;
+}
+
 /* Whoever left the slots may have ended before it wrote what the flags say. */
 static int adopt_slots(struct balancer *balancer, struct balanced_pool *pool)
 {
@@ -229,7 +250,7 @@ static int write_slots(struct balancer *balancer, struct err *err)
 			ret = adopt_slots(balancer, pool);
 		if (ret)
 			return err_set(err, ret, "out of memory");
-		if (flips_are_of(balancer, pool))
+		if (finds_followers(balancer, pool) || flips_are_of(balancer, pool))
 			pool_hold_slots(pool->pool, now_ms);
 		write_flags(balancer, i, now_ms);
 		pool_write_slots(pool->pool, slots, now_ms);
