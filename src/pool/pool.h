@@ -98,7 +98,8 @@ uint64_t pool_next_deadline_ms(const struct pool *pool, uint64_t now_ms);
 int pool_adopt_slots(struct pool *pool, const uint64_t *slots, uint64_t now_ms);
 /*
  * All slots are in transition for idle_ms at least: flows come that were given their backends by
- * another table (abi_service.old_table), or may have entries in any slot. Before they are first written, or at any time.
+ * another table (abi_service.old_table), or that may have entries in any slot. Before slots are
+ * first written, or at any time.
  */
 void pool_hold_slots(struct pool *pool, uint64_t now_ms);
 /* Flows go on without entries where they should have some: slots in transition wait for them. */

@@ -265,7 +265,7 @@ static void test_old_range(void **state)
 	assert_int_equal(balancer_first_slot(story.balancer, 1), 0);
 }
 
-/* From remembering all flows to those of moving slots, while some are not with their slot's owner. */
+/* From all flows to those of moving slots, while some are not with their slot's owner. */
 static void test_tracking_changes(void **state)
 {
 	static const struct story_file always = {.pool = STORY_SIZED(509), .tracking = "always"};
