@@ -2,7 +2,7 @@
 /*
  * Every sequence of events of a few backends, up to a length, through the daemon's own balancer and
  * the packet path as it is, with connections that begin after each event. Some of these send after
- * each event that follows, some only at the end: all must be where they began, unless that backend's
+ * each one that follows, some only at the end: all must be where they began, unless that backend's
  * flows were cut. What transition_model_test.c does to the rules this does to what follows them.
  */
 #include <setjmp.h>
