@@ -400,7 +400,7 @@ settle() {
 	for i in $(nodes_that_are dead); do
 		return_node "$i"
 	done
-	wait_for 15 all_up || fail "both nodes are up"
+	wait_for 15 all_know || fail "both nodes are up and know their backends"
 	control "renew $(($(now_ms) - phase_ms))"
 	settled_ms=$(($(now_ms) + SETTLE_MS))
 	until [ "$(now_ms)" -ge $settled_ms ]; do
@@ -409,6 +409,13 @@ settle() {
 	phase_ms=$(now_ms)
 }
 nobody_starts() { look_at_nodes; [ "$(nodes_that_are starting)" = "" ]; }
+all_know() {
+	local i
+	all_up || return 1
+	for ((i = 1; i <= NODES; i++)); do
+		node_knows $i || return 1
+	done
+}
 all_up() { look_at_nodes; [ "$(nodes_that_are up | wc -l)" = $NODES ]; }
 
 # backend_event LIMIT: with so many odd ones at most.
