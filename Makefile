@@ -104,7 +104,7 @@ demo: ## as root: the whole in network namespaces, with real HTTP, for a look
 chaos: ## as root: 2000 connections, and faults in random order; SEED=n SECONDS=n MODE=gue|ipip
 	tools/deps
 	+$(SUBMAKE) all $(TEST_BPF) $(PEERS)
-	CHAOS_SEED=$(SEED) CHAOS_SECONDS=$(or $(SECONDS),60) CHAOS_MODE=$(MODE) tests/e2e/chaos.sh
+	CHAOS_SEED=$(or $(SEED),random) CHAOS_SECONDS=$(or $(SECONDS),60) tests/e2e/chaos.sh
 
 test: ## as root: install what is missing, build, run every tier
 	tools/deps

@@ -22,6 +22,9 @@
 
 /* Who serves a slot, as members in 16 bits, for memory's sake. */
 enum { NOBODY = UINT16_MAX };
+/* In this time after a start from nothing the members' first checks come in. */
+enum { STARTING_MS = 10000 };
+
 struct serving {
 	uint16_t owner;
 	uint16_t other;
@@ -38,10 +41,12 @@ struct pool {
 	struct ring *ring;       /* in place of it */
 	struct transitions transitions;
 	uint64_t doubt_ms, doubt_until_ms;
+	uint64_t starting_until_ms;
 	bool begun;   /* its words have been written, or adopted */
 	bool doubt;   /* all words have the bit */
 	bool settled; /* `served` and the counts are as `was` says */
 	bool *cut;    /* by member: its flows are cut for good */
+	bool *seen;   /* by member: it has taken new flows */
 	uint8_t *was; /* by member: its share then */
 	uint8_t *now; /* by member: its share now, while settling */
 };
@@ -91,6 +96,7 @@ static struct pool *pool_alloc(const struct pool_spec *spec)
 	pool->transitions.datagram_ms = spec->datagram_ms;
 	pool->doubt_ms = spec->doubt_ms;
 	pool->cut = arena_array(arena, spec->member_count, sizeof(bool));
+	pool->seen = arena_array(arena, spec->member_count, sizeof(bool));
 	pool->was = arena_array(arena, spec->member_count, sizeof(uint8_t));
 	pool->now = arena_array(arena, spec->member_count, sizeof(uint8_t));
 	pool->members.items = arena_array(arena, spec->member_count, sizeof(struct member));
@@ -319,6 +325,22 @@ static bool may_have_begun(const struct pool *pool, uint16_t member)
 	return it && (it->share > 0 || it->lowered);
 }
 
+/*
+ * Whose flows may be under way in the slot? Its owner's till now. But while a pool that began from
+ * nothing comes to know its members, one after the other, the owner till now only stood in: flows
+ * that are under way began on other nodes, which know the members all.
+ */
+static uint32_t owner_before(const struct writing *writing, uint16_t owner, uint16_t next)
+{
+	const struct pool *pool = writing->pool;
+
+	if (pool->cut[owner])
+		return 0;
+	if (next != NOBODY && !pool->seen[next] && writing->now_ms < pool->starting_until_ms)
+		return 0;
+	return index_of(pool, owner);
+}
+
 static void change_owner(struct writing *writing, uint32_t slot, uint16_t owner)
 {
 	struct pool *pool = writing->pool;
@@ -329,8 +351,7 @@ static void change_owner(struct writing *writing, uint32_t slot, uint16_t owner)
 	if (served->owner != NOBODY) {
 		pool->members.items[served->owner].slots--;
 		transition_begin(&pool->transitions, slot,
-				 pool->cut[served->owner] ? 0 : index_of(pool, served->owner),
-				 writing->now_ms);
+				 owner_before(writing, served->owner, owner), writing->now_ms);
 	} else if (served->other != owner && may_have_begun(pool, served->other)) {
 		transition_begin(&pool->transitions, slot, 0, writing->now_ms);
 	}
@@ -403,6 +424,8 @@ static void pass_doubt(struct writing *writing)
 {
 	struct pool *pool = writing->pool;
 
+	if (!pool->begun)
+		pool->starting_until_ms = writing->now_ms + STARTING_MS;
 	if (!pool->begun && pool->doubt_ms) {
 		pool->doubt_until_ms = writing->now_ms + pool->doubt_ms;
 		pool->doubt = true;
@@ -428,6 +451,8 @@ static void settle(struct writing *writing)
 	else
 		overlay_apply(pool->overlay, was, pool->now, serve, writing);
 	memcpy(pool->was, pool->now, pool->members.count);
+	for (size_t i = 0; i < pool->members.count; i++)
+		pool->seen[i] |= pool->now[i] > 0;
 	pool->settled = true;
 	look_at_returned(writing);
 	transitions_pass_time(&pool->transitions, writing->now_ms, store_told, writing);

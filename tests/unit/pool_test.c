@@ -313,6 +313,47 @@ static void test_ring(void **state)
 	pool_free(pool);
 }
 
+static void set_up_at(struct pool *pool, uint64_t *slots, size_t member, uint64_t now_ms)
+{
+	pool_set_health(pool, member, POOL_HEALTHY, now_ms);
+	pool_update_slots(pool, slots, now_ms);
+}
+
+/*
+ * Members that come to be known one after the other: who stood in for one has none of the flows
+ * that other nodes gave to it. Who comes late did not just have to be found out.
+ */
+static void test_members_one_by_one(void **state)
+{
+	enum { LATE = MEMBERS - 2 };
+	struct pool *pool = make(POOL_UNKNOWN, KEEP_MS);
+	uint64_t slots[SIZE] = {0};
+
+	(void)state;
+	pool_write_slots(pool, slots, 1000);
+	for (size_t m = 0; m < LATE; m++)
+		set_up_at(pool, slots, m, 2000 + 500 * m);
+	for (uint32_t slot = 0; slot < SIZE; slot++)
+		assert_int_equal(abi_slot_previous(slots[slot]), 0);
+	/* New flows began at those who stood in, and have entries from the change on. */
+	assert_in_range(pool_moving_slots(pool), SIZE / 2, SIZE);
+	/* It is no first time when one is back, however soon after the start. */
+	pool_set_health(pool, 0, POOL_UNHEALTHY, 6000);
+	pool_update_slots(pool, slots, 6000);
+	set_up_at(pool, slots, 0, 6500);
+	set_up_at(pool, slots, LATE, 20000);
+	for (uint32_t slot = 0; slot < SIZE; slot++) {
+		uint32_t base = pool_slot_base(pool, slot);
+		uint32_t previous = abi_slot_previous(slots[slot]);
+
+		if (base == 0)
+			assert_int_equal(previous, 100);
+		else
+			assert_int_equal(previous != 0, base == LATE);
+	}
+	pool_free(pool);
+}
+
 static void test_refusals(void **state)
 {
 	struct pool_member_spec members[2] = {
@@ -354,6 +395,7 @@ int main(void)
 		cmocka_unit_test(test_words_under_events),
 		cmocka_unit_test(test_writes_only_what_differs),
 		cmocka_unit_test(test_ring),
+		cmocka_unit_test(test_members_one_by_one),
 		cmocka_unit_test(test_refusals),
 	};
 
