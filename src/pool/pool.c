@@ -34,16 +34,19 @@ struct pool {
 	uint32_t size;
 	uint32_t *base;          /* by slot */
 	struct serving *served;  /* by slot */
+	struct serving *wanted;  /* by slot: by the overlay or the ring */
 	struct overlay *overlay; /* of a Maglev table */
 	struct ring *ring;       /* in place of it */
 	struct transitions transitions;
 	uint64_t doubt_ms, doubt_until_ms;
-	bool begun;   /* its words have been written, or adopted */
-	bool doubt;   /* all words have the bit */
-	bool settled; /* `served` and the counts are as `was` says */
-	bool *cut;    /* by member: its flows are cut for good */
-	uint8_t *was; /* by member: its share then */
-	uint8_t *now; /* by member: its share now, while settling */
+	uint32_t held; /* slots that are served by another than is wanted */
+	bool adopted;  /* an earlier daemon's slots */
+	bool begun;    /* its words have been written, or adopted */
+	bool doubt;    /* all words have the bit */
+	bool settled;  /* `served` and the counts are as `was` says */
+	bool *cut;     /* by member: its flows are cut for good */
+	uint8_t *was;  /* by member: its share then */
+	uint8_t *now;  /* by member: its share now, while settling */
 };
 
 /* Where the words of changed slots go; `slots` NULL: nowhere. */
@@ -52,6 +55,7 @@ struct writing {
 	uint64_t *slots;
 	uint64_t now_ms;
 	uint32_t stored;
+	bool any_held; /* all slots are looked at in the end */
 };
 
 static struct member *member_of(const struct pool *pool, size_t member)
@@ -84,8 +88,9 @@ static struct pool *pool_alloc(const struct pool_spec *spec)
 	pool->size = spec->table_size;
 	pool->base = arena_array(arena, pool->size, sizeof(uint32_t));
 	pool->served = arena_array(arena, pool->size, sizeof(*pool->served));
+	pool->wanted = arena_array(arena, pool->size, sizeof(*pool->wanted));
 	for (uint32_t slot = 0; slot < pool->size; slot++)
-		pool->served[slot] = (struct serving){NOBODY, NOBODY};
+		pool->served[slot] = pool->wanted[slot] = (struct serving){NOBODY, NOBODY};
 	transitions_init(&pool->transitions, arena, pool->size);
 	pool->transitions.idle_ms = spec->idle_ms;
 	pool->transitions.datagram_ms = spec->datagram_ms;
@@ -337,18 +342,53 @@ static void change_owner(struct writing *writing, uint32_t slot, uint16_t owner)
 	served->owner = owner;
 }
 
-static void serve(void *arg, uint32_t slot, uint32_t new_owner, uint32_t new_other)
+/*
+ * A slot whose base owner has just been added stays where it is until that one's first check has a
+ * result: whoever the overlay names in its place would be a third owner, for seconds. In a fresh
+ * table there is nobody to stay with.
+ */
+static bool holds(const struct pool *pool, uint32_t slot)
+{
+	uint16_t owner = pool->served[slot].owner;
+
+	return pool->adopted && owner != NOBODY && pool->members.items[owner].share > 0 &&
+	       members_is_awaited(&pool->members, pool->base[slot]);
+}
+
+static void serve_slot(struct writing *writing, uint32_t slot)
+{
+	struct pool *pool = writing->pool;
+	struct serving *served = &pool->served[slot], wanted = pool->wanted[slot];
+
+	if (served->owner != wanted.owner && holds(pool, slot)) {
+		wanted = (struct serving){served->owner, narrow(pool->base[slot])};
+		pool->held++;
+	}
+	if (served->owner == wanted.owner && served->other == wanted.other)
+		return;
+	if (served->owner != wanted.owner)
+		change_owner(writing, slot, wanted.owner);
+	served->other = wanted.other;
+	store_word(writing, slot);
+}
+
+static void want(void *arg, uint32_t slot, uint32_t owner, uint32_t other)
 {
 	struct writing *writing = arg;
-	struct serving *served = &writing->pool->served[slot];
-	uint16_t owner = narrow(new_owner), other = narrow(new_other);
 
-	if (served->owner == owner && served->other == other)
-		return;
-	if (served->owner != owner)
-		change_owner(writing, slot, owner);
-	served->other = other;
-	store_word(writing, slot);
+	writing->pool->wanted[slot] = (struct serving){narrow(owner), narrow(other)};
+	if (!writing->any_held)
+		serve_slot(writing, slot);
+}
+
+/* All slots, while some are held: one may be let go by what changes no other. */
+static void serve_held(struct writing *writing)
+{
+	writing->pool->held = 0;
+	for (uint32_t slot = 0; slot < writing->pool->size; slot++) {
+		if (writing->pool->base[slot] != HASH_NOBODY)
+			serve_slot(writing, slot);
+	}
 }
 
 /*
@@ -419,14 +459,17 @@ static void settle(struct writing *writing)
 	struct pool *pool = writing->pool;
 	const uint8_t *was = pool->settled ? pool->was : NULL;
 
+	writing->any_held = pool->held > 0;
 	members_update(&pool->members, writing->now_ms);
 	forget_cut(writing);
 	for (size_t i = 0; i < pool->members.count; i++)
 		pool->now[i] = pool->members.items[i].share;
 	if (pool->ring)
-		ring_apply(pool->ring, was, pool->now, serve, writing);
+		ring_apply(pool->ring, was, pool->now, want, writing);
 	else
-		overlay_apply(pool->overlay, was, pool->now, serve, writing);
+		overlay_apply(pool->overlay, was, pool->now, want, writing);
+	if (writing->any_held)
+		serve_held(writing);
 	memcpy(pool->was, pool->now, pool->members.count);
 	pool->settled = true;
 	look_at_returned(writing);
@@ -500,7 +543,7 @@ int pool_adopt_slots(struct pool *pool, const uint64_t *slots, uint64_t now_ms)
 	for (uint32_t slot = 0; slot < pool->size; slot++)
 		adopt_slot(pool, slot, slots[slot], members, now_ms);
 	free(members);
-	pool->begun = true;
+	pool->begun = pool->adopted = true;
 	pool->doubt &= pool->doubt_ms > 0;
 	pool->doubt_until_ms = now_ms + pool->doubt_ms;
 	return 0;
