@@ -158,7 +158,10 @@ static void tell(const struct sim_nodes *nodes, struct sim_node *node, size_t me
 			   now_ms);
 	balancer_set_share(node->balancer, 0, member, backend->share, now_ms);
 	balancer_set_health(node->balancer, 0, member,
-			    backend->unhealthy ? POOL_UNHEALTHY : POOL_HEALTHY, now_ms);
+			    backend->unchecked   ? POOL_UNKNOWN
+			    : backend->unhealthy ? POOL_UNHEALTHY
+						 : POOL_HEALTHY,
+			    now_ms);
 }
 
 static void ignore_record(void *arg, uint32_t record)
