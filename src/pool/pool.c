@@ -17,37 +17,7 @@
 #include "hash/maglev.h"
 #include "hash/overlay.h"
 #include "hash/ring.h"
-#include "pool/member.h"
-#include "pool/transition.h"
-
-/* Who serves a slot, as members in 16 bits, for memory's sake. */
-enum { NOBODY = UINT16_MAX };
-struct serving {
-	uint16_t owner;
-	uint16_t other;
-};
-
-struct pool {
-	struct arena *arena; /* owns all but the overlay and the ring */
-	const char *name;
-	struct members members;
-	uint32_t size;
-	uint32_t *base;          /* by slot */
-	struct serving *served;  /* by slot */
-	struct serving *wanted;  /* by slot: by the overlay or the ring */
-	struct overlay *overlay; /* of a Maglev table */
-	struct ring *ring;       /* in place of it */
-	struct transitions transitions;
-	uint64_t doubt_ms, doubt_until_ms;
-	uint32_t held; /* slots that are served by another than is wanted */
-	bool adopted;  /* an earlier daemon's slots */
-	bool begun;    /* its words have been written, or adopted */
-	bool doubt;    /* all words have the bit */
-	bool settled;  /* `served` and the counts are as `was` says */
-	bool *cut;     /* by member: its flows are cut for good */
-	uint8_t *was;  /* by member: its share then */
-	uint8_t *now;  /* by member: its share now, while settling */
-};
+#include "pool/state.h"
 
 /* Where the words of changed slots go; `slots` NULL: nowhere. */
 struct writing {
@@ -95,6 +65,7 @@ static struct pool *pool_alloc(const struct pool_spec *spec)
 	pool->transitions.idle_ms = spec->idle_ms;
 	pool->transitions.datagram_ms = spec->datagram_ms;
 	pool->doubt_ms = spec->doubt_ms;
+	pool->seed = spec->seed;
 	pool->cut = arena_array(arena, spec->member_count, sizeof(bool));
 	pool->was = arena_array(arena, spec->member_count, sizeof(uint8_t));
 	pool->now = arena_array(arena, spec->member_count, sizeof(uint8_t));
@@ -275,11 +246,6 @@ static uint32_t index_of(const struct pool *pool, uint32_t member)
 	return member == NOBODY ? 0 : pool->members.items[member].index;
 }
 
-static uint16_t narrow(uint32_t member)
-{
-	return member == HASH_NOBODY ? NOBODY : (uint16_t)member;
-}
-
 /*
  * Who stands in for a slot's base owner cannot know for how long: flows from before may live on at
  * the base owner, which drains, fails its checks or has a part of its slots only, although none of
@@ -288,7 +254,7 @@ static uint16_t narrow(uint32_t member)
 static bool is_in_doubt(const struct pool *pool, uint32_t slot)
 {
 	return pool->doubt ||
-	       (pool->doubt_ms && narrow(pool->base[slot]) != pool->served[slot].owner);
+	       (pool->doubt_ms && pool_narrow(pool->base[slot]) != pool->served[slot].owner);
 }
 
 static void store_word(struct writing *writing, uint32_t slot)
@@ -361,7 +327,7 @@ static void serve_slot(struct writing *writing, uint32_t slot)
 	struct serving *served = &pool->served[slot], wanted = pool->wanted[slot];
 
 	if (served->owner != wanted.owner && holds(pool, slot)) {
-		wanted = (struct serving){served->owner, narrow(pool->base[slot])};
+		wanted = (struct serving){served->owner, pool_narrow(pool->base[slot])};
 		pool->held++;
 	}
 	if (served->owner == wanted.owner && served->other == wanted.other)
@@ -376,7 +342,7 @@ static void want(void *arg, uint32_t slot, uint32_t owner, uint32_t other)
 {
 	struct writing *writing = arg;
 
-	writing->pool->wanted[slot] = (struct serving){narrow(owner), narrow(other)};
+	writing->pool->wanted[slot] = (struct serving){pool_narrow(owner), pool_narrow(other)};
 	if (!writing->any_held)
 		serve_slot(writing, slot);
 }
@@ -493,60 +459,6 @@ uint32_t pool_update_slots(struct pool *pool, uint64_t *slots, uint64_t now_ms)
 
 	settle(&writing);
 	return writing.stored;
-}
-
-/* --- what was there before --- */
-
-/* The member by its record, NOBODY if there is none: a table for free(), or NULL. */
-static uint16_t *members_by_record(const struct pool *pool)
-{
-	uint16_t *members = malloc((ABI_INDEX_MASK + 1) * sizeof(*members));
-
-	if (!members)
-		return NULL;
-	memset(members, 0xff, (ABI_INDEX_MASK + 1) * sizeof(*members));
-	for (size_t i = 0; i < pool->members.count; i++)
-		members[pool->members.items[i].index] = (uint16_t)i;
-	return members;
-}
-
-static void adopt_slot(struct pool *pool, uint32_t slot, uint64_t word, const uint16_t *members,
-		       uint64_t now_ms)
-{
-	struct serving *served = &pool->served[slot];
-	uint32_t current = abi_slot_current(word);
-	uint16_t owner = members[current];
-
-	if (members[abi_slot_previous(word)] == NOBODY)
-		word &= ~abi_slot(0, ABI_INDEX_MASK, 0);
-	transition_adopt(&pool->transitions, slot, word, now_ms);
-	if (owner == NOBODY || pool->base[slot] == HASH_NOBODY) {
-		/* Who had it is gone, or nobody will have it. */
-		if (current)
-			transition_begin(&pool->transitions, slot, owner == NOBODY ? 0 : current,
-					 now_ms);
-		return;
-	}
-	served->owner = owner;
-	served->other = members[abi_slot_other(word)];
-	pool->members.items[owner].slots++;
-	pool->doubt |= word & ABI_SLOT_DOUBT && owner == narrow(pool->base[slot]);
-}
-
-int pool_adopt_slots(struct pool *pool, const uint64_t *slots, uint64_t now_ms)
-{
-	uint16_t *members = members_by_record(pool);
-
-	if (!members)
-		return -ENOMEM;
-	assert(!pool->begun);
-	for (uint32_t slot = 0; slot < pool->size; slot++)
-		adopt_slot(pool, slot, slots[slot], members, now_ms);
-	free(members);
-	pool->begun = pool->adopted = true;
-	pool->doubt &= pool->doubt_ms > 0;
-	pool->doubt_until_ms = now_ms + pool->doubt_ms;
-	return 0;
 }
 
 void pool_hold_slots(struct pool *pool, uint64_t now_ms)
