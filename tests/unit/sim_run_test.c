@@ -292,6 +292,34 @@ static void test_stalled(void **state)
 	}
 }
 
+/*
+ * A node that comes up with nothing but its file, soon after the pool has changed: it knows who had
+ * each slot, whether it was there then or not.
+ */
+static void test_fresh_nodes(void **state)
+{
+	static const char *const changes[] = {
+		"3h add b11\n+60s node-down 2\n+5s node-up 2\n",
+		"3h node-down 2\n+5s add b11\n+60s node-up 2\n",
+		"3h add b11 weight=300\n+60s node-down 2\n+5s node-up 2\n",
+		"3h remove b4\n+60s node-down 2\n+5s node-up 2\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+		for (uint64_t lifetime_ms = 0; lifetime_ms <= 60000; lifetime_ms += 60000) {
+			play(
+				&(struct setting){
+					.service = "listen: [tcp/80], forward: gue, "
+						   "second_chance: true",
+					.lifetime_ms = lifetime_ms,
+				},
+				changes[i]);
+			no_weir_flow_breaks();
+		}
+	}
+}
+
 static void test_limits(void **state)
 {
 	(void)state;
@@ -351,6 +379,7 @@ int main(void)
 		cmocka_unit_test(test_nodes),
 		cmocka_unit_test(test_double_faults),
 		cmocka_unit_test(test_stalled),
+		cmocka_unit_test(test_fresh_nodes),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_flows_end),
 		cmocka_unit_test(test_always),
