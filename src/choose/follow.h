@@ -138,15 +138,18 @@ PKT_STAGE int choose_new_flow(struct pkt_ctx *ctx, struct pkt *pkt, struct flow 
 		return verdict;
 	pkt->backend = to.later;
 	pkt->why = to.later_why;
-	if (pkt->proto == IPPROTO_TCP && entry_begins(pkt)) {
+	if (to.asks || (pkt->proto == IPPROTO_TCP && entry_begins(pkt))) {
 		pkt->backend = to.begins;
 		pkt->why = to.begins_why;
 	}
-	if (!pkt->backend || entry_record(flow, pkt, choose_is_redundant(&to, pkt)))
+	if (!pkt->backend || ((!to.asks || entry_begins(pkt)) &&
+			      entry_record(flow, pkt, choose_is_redundant(&to, pkt))))
 		return PKT_ON;
 	/* Its next packet will be no SYN, and find no entry. */
 	if (to.stays)
 		env_event(ABI_EVENT_FLOW_RELIES);
+	if (to.asks)
+		return PKT_ON;
 	pkt->backend = to.later;
 	pkt->why = to.later_why;
 	return PKT_ON;

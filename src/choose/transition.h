@@ -20,6 +20,7 @@ struct transition {
 	__u8 begins_why;
 	__u8 later_why;
 	__u8 stays; /* `later` has the flow from before: an entry that names it says nothing new */
+	__u8 asks;  /* who does not begin goes to `begins` too, without an entry: transition_asks */
 	__u8 key;   /* enum transition_key */
 };
 
@@ -160,6 +161,24 @@ PKT_INLINE void transition_stay(struct pkt_ctx *ctx, struct pkt *pkt, struct tra
 }
 
 /*
+ * A flow from before whose backend fails its checks, or one that began since, at a node that is
+ * gone? The first is lost to a dead machine anyway, and the second is not to wait for it. With a
+ * second chance the one who takes what begins is asked first, and hands on what it does not know.
+ * No entry is made, which would hold when the backend is healthy again. A piece names nobody.
+ */
+PKT_INLINE int transition_asks(const struct pkt *pkt, const struct transition *to)
+{
+	struct abi_service *service = env_service(pkt->service);
+	struct abi_backend *begins = env_backend(to->begins), *later = env_backend(to->later);
+
+	return env_has(ABI_HAS_SECOND) && service && service->flags & ABI_SERVICE_SECOND &&
+	       pkt->proto == IPPROTO_TCP && !pkt->fragment && to->stays && begins && later &&
+	       to->begins != to->later && begins->flags & ABI_BACKEND_UP &&
+	       !(later->flags & ABI_BACKEND_HEALTHY) &&
+	       pkt_addr_is4(&begins->addr) == pkt_addr_is4(&later->addr);
+}
+
+/*
  * Fills `to`; PKT_ON, or a verdict where there is no slot. While the current backend's record says
  * that it is down and the word is not yet rewritten, all is as the word will be: the slot's other
  * owner is the current one.
@@ -174,6 +193,7 @@ PKT_STAGE int transition_look(struct pkt_ctx *ctx, struct pkt *pkt, struct trans
 	transition_begin(to, word);
 	transition_stay(ctx, pkt, to, word);
 	to->stays = to->later != 0;
+	to->asks = (__u8)transition_asks(pkt, to);
 	if (!to->stays) {
 		to->later = to->begins;
 		to->later_why = to->begins_why;
@@ -189,7 +209,7 @@ PKT_STAGE int transition_go(struct pkt_ctx *ctx, struct pkt *pkt, enum transitio
 
 	if (verdict != PKT_ON || !pkt)
 		return verdict;
-	pkt->backend = to.later;
-	pkt->why = to.later_why;
+	pkt->backend = to.asks ? to.begins : to.later;
+	pkt->why = to.asks ? to.begins_why : to.later_why;
 	return PKT_ON;
 }

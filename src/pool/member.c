@@ -135,6 +135,7 @@ void members_init(struct members *members, const struct pool_spec *spec)
 		it->index = from->index;
 		it->admin = from->admin;
 		it->health = from->health;
+		it->checked = from->health != POOL_UNKNOWN;
 		it->backup = from->backup;
 		it->weighs = from->weight > 0;
 		it->percent = FULL;
@@ -152,6 +153,7 @@ void members_set_health(struct members *members, size_t member, enum pool_health
 	if (health == POOL_UNHEALTHY && it->health != POOL_UNHEALTHY)
 		it->keep_until_ms = later(now_ms, members->on_down_keep_ms);
 	it->health = health;
+	it->checked |= health != POOL_UNKNOWN;
 	update_one(members, it, now_ms);
 	set_backups(members, now_ms);
 }
@@ -190,6 +192,14 @@ bool members_is_cut(const struct members *members, size_t member, uint64_t now_m
 	const struct member *it = &members->items[member];
 
 	return it->admin == POOL_MAINT || drained_at_ms(members, it) <= now_ms;
+}
+
+bool members_is_awaited(const struct members *members, size_t member)
+{
+	const struct member *it = &members->items[member];
+
+	return !it->checked && it->admin == POOL_ACTIVE && it->percent &&
+	       (!it->backup || members->backups_serve);
 }
 
 uint32_t members_flags(const struct members *members, size_t member, uint64_t now_ms)

@@ -16,6 +16,7 @@ struct member {
 	enum pool_health health;
 	bool backup;
 	bool weighs;     /* its weight is above 0 */
+	bool checked;    /* its health has been known */
 	uint8_t percent; /* what the operator gives it, 0 to 100 */
 	uint8_t share;   /* what it serves of its own base slots, 0 to 100: members_update */
 	bool lowered;    /* its share fell to 0; pool.c clears it */
@@ -49,6 +50,8 @@ void members_set_share(struct members *members, size_t member, unsigned percent,
 /* Brings everybody's share to what it is at `now_ms`. */
 void members_update(struct members *members, uint64_t now_ms);
 
+/* Whether it would serve if its first check succeeded, which has no result yet. */
+bool members_is_awaited(const struct members *members, size_t member);
 /* enum abi_backend_flags, of those that a pool knows. */
 uint32_t members_flags(const struct members *members, size_t member, uint64_t now_ms);
 /* Whether its flows are cut for good: in maintenance, or drained for as long as it may. */

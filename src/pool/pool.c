@@ -17,39 +17,10 @@
 #include "hash/maglev.h"
 #include "hash/overlay.h"
 #include "hash/ring.h"
-#include "pool/member.h"
-#include "pool/transition.h"
+#include "pool/state.h"
 
-/* Who serves a slot, as members in 16 bits, for memory's sake. */
-enum { NOBODY = UINT16_MAX };
 /* In this time after a start from nothing the members' first checks come in. */
 enum { STARTING_MS = 10000 };
-
-struct serving {
-	uint16_t owner;
-	uint16_t other;
-};
-
-struct pool {
-	struct arena *arena; /* owns all but the overlay and the ring */
-	const char *name;
-	struct members members;
-	uint32_t size;
-	uint32_t *base;          /* by slot */
-	struct serving *served;  /* by slot */
-	struct overlay *overlay; /* of a Maglev table */
-	struct ring *ring;       /* in place of it */
-	struct transitions transitions;
-	uint64_t doubt_ms, doubt_until_ms;
-	uint64_t starting_until_ms;
-	bool begun;   /* its words have been written, or adopted */
-	bool doubt;   /* all words have the bit */
-	bool settled; /* `served` and the counts are as `was` says */
-	bool *cut;    /* by member: its flows are cut for good */
-	bool *seen;   /* by member: it has taken new flows */
-	uint8_t *was; /* by member: its share then */
-	uint8_t *now; /* by member: its share now, while settling */
-};
 
 /* Where the words of changed slots go; `slots` NULL: nowhere. */
 struct writing {
@@ -57,6 +28,7 @@ struct writing {
 	uint64_t *slots;
 	uint64_t now_ms;
 	uint32_t stored;
+	bool any_held; /* all slots are looked at in the end */
 };
 
 static struct member *member_of(const struct pool *pool, size_t member)
@@ -89,12 +61,14 @@ static struct pool *pool_alloc(const struct pool_spec *spec)
 	pool->size = spec->table_size;
 	pool->base = arena_array(arena, pool->size, sizeof(uint32_t));
 	pool->served = arena_array(arena, pool->size, sizeof(*pool->served));
+	pool->wanted = arena_array(arena, pool->size, sizeof(*pool->wanted));
 	for (uint32_t slot = 0; slot < pool->size; slot++)
-		pool->served[slot] = (struct serving){NOBODY, NOBODY};
+		pool->served[slot] = pool->wanted[slot] = (struct serving){NOBODY, NOBODY};
 	transitions_init(&pool->transitions, arena, pool->size);
 	pool->transitions.idle_ms = spec->idle_ms;
 	pool->transitions.datagram_ms = spec->datagram_ms;
 	pool->doubt_ms = spec->doubt_ms;
+	pool->seed = spec->seed;
 	pool->cut = arena_array(arena, spec->member_count, sizeof(bool));
 	pool->seen = arena_array(arena, spec->member_count, sizeof(bool));
 	pool->was = arena_array(arena, spec->member_count, sizeof(uint8_t));
@@ -276,11 +250,6 @@ static uint32_t index_of(const struct pool *pool, uint32_t member)
 	return member == NOBODY ? 0 : pool->members.items[member].index;
 }
 
-static uint16_t narrow(uint32_t member)
-{
-	return member == HASH_NOBODY ? NOBODY : (uint16_t)member;
-}
-
 /*
  * Who stands in for a slot's base owner cannot know for how long: flows from before may live on at
  * the base owner, which drains, fails its checks or has a part of its slots only, although none of
@@ -289,7 +258,7 @@ static uint16_t narrow(uint32_t member)
 static bool is_in_doubt(const struct pool *pool, uint32_t slot)
 {
 	return pool->doubt ||
-	       (pool->doubt_ms && narrow(pool->base[slot]) != pool->served[slot].owner);
+	       (pool->doubt_ms && pool_narrow(pool->base[slot]) != pool->served[slot].owner);
 }
 
 static void store_word(struct writing *writing, uint32_t slot)
@@ -358,18 +327,53 @@ static void change_owner(struct writing *writing, uint32_t slot, uint16_t owner)
 	served->owner = owner;
 }
 
-static void serve(void *arg, uint32_t slot, uint32_t new_owner, uint32_t new_other)
+/*
+ * A slot whose base owner has just been added stays where it is until that one's first check has a
+ * result: whoever the overlay names in its place would be a third owner, for seconds. In a fresh
+ * table there is nobody to stay with.
+ */
+static bool holds(const struct pool *pool, uint32_t slot)
+{
+	uint16_t owner = pool->served[slot].owner;
+
+	return pool->adopted && owner != NOBODY && pool->members.items[owner].share > 0 &&
+	       members_is_awaited(&pool->members, pool->base[slot]);
+}
+
+static void serve_slot(struct writing *writing, uint32_t slot)
+{
+	struct pool *pool = writing->pool;
+	struct serving *served = &pool->served[slot], wanted = pool->wanted[slot];
+
+	if (served->owner != wanted.owner && holds(pool, slot)) {
+		wanted = (struct serving){served->owner, pool_narrow(pool->base[slot])};
+		pool->held++;
+	}
+	if (served->owner == wanted.owner && served->other == wanted.other)
+		return;
+	if (served->owner != wanted.owner)
+		change_owner(writing, slot, wanted.owner);
+	served->other = wanted.other;
+	store_word(writing, slot);
+}
+
+static void want(void *arg, uint32_t slot, uint32_t owner, uint32_t other)
 {
 	struct writing *writing = arg;
-	struct serving *served = &writing->pool->served[slot];
-	uint16_t owner = narrow(new_owner), other = narrow(new_other);
 
-	if (served->owner == owner && served->other == other)
-		return;
-	if (served->owner != owner)
-		change_owner(writing, slot, owner);
-	served->other = other;
-	store_word(writing, slot);
+	writing->pool->wanted[slot] = (struct serving){pool_narrow(owner), pool_narrow(other)};
+	if (!writing->any_held)
+		serve_slot(writing, slot);
+}
+
+/* All slots, while some are held: one may be let go by what changes no other. */
+static void serve_held(struct writing *writing)
+{
+	writing->pool->held = 0;
+	for (uint32_t slot = 0; slot < writing->pool->size; slot++) {
+		if (writing->pool->base[slot] != HASH_NOBODY)
+			serve_slot(writing, slot);
+	}
 }
 
 /*
@@ -442,14 +446,17 @@ static void settle(struct writing *writing)
 	struct pool *pool = writing->pool;
 	const uint8_t *was = pool->settled ? pool->was : NULL;
 
+	writing->any_held = pool->held > 0;
 	members_update(&pool->members, writing->now_ms);
 	forget_cut(writing);
 	for (size_t i = 0; i < pool->members.count; i++)
 		pool->now[i] = pool->members.items[i].share;
 	if (pool->ring)
-		ring_apply(pool->ring, was, pool->now, serve, writing);
+		ring_apply(pool->ring, was, pool->now, want, writing);
 	else
-		overlay_apply(pool->overlay, was, pool->now, serve, writing);
+		overlay_apply(pool->overlay, was, pool->now, want, writing);
+	if (writing->any_held)
+		serve_held(writing);
 	memcpy(pool->was, pool->now, pool->members.count);
 	for (size_t i = 0; i < pool->members.count; i++)
 		pool->seen[i] |= pool->now[i] > 0;
@@ -475,60 +482,6 @@ uint32_t pool_update_slots(struct pool *pool, uint64_t *slots, uint64_t now_ms)
 
 	settle(&writing);
 	return writing.stored;
-}
-
-/* --- what was there before --- */
-
-/* The member by its record, NOBODY if there is none: a table for free(), or NULL. */
-static uint16_t *members_by_record(const struct pool *pool)
-{
-	uint16_t *members = malloc((ABI_INDEX_MASK + 1) * sizeof(*members));
-
-	if (!members)
-		return NULL;
-	memset(members, 0xff, (ABI_INDEX_MASK + 1) * sizeof(*members));
-	for (size_t i = 0; i < pool->members.count; i++)
-		members[pool->members.items[i].index] = (uint16_t)i;
-	return members;
-}
-
-static void adopt_slot(struct pool *pool, uint32_t slot, uint64_t word, const uint16_t *members,
-		       uint64_t now_ms)
-{
-	struct serving *served = &pool->served[slot];
-	uint32_t current = abi_slot_current(word);
-	uint16_t owner = members[current];
-
-	if (members[abi_slot_previous(word)] == NOBODY)
-		word &= ~abi_slot(0, ABI_INDEX_MASK, 0);
-	transition_adopt(&pool->transitions, slot, word, now_ms);
-	if (owner == NOBODY || pool->base[slot] == HASH_NOBODY) {
-		/* Who had it is gone, or nobody will have it. */
-		if (current)
-			transition_begin(&pool->transitions, slot, owner == NOBODY ? 0 : current,
-					 now_ms);
-		return;
-	}
-	served->owner = owner;
-	served->other = members[abi_slot_other(word)];
-	pool->members.items[owner].slots++;
-	pool->doubt |= word & ABI_SLOT_DOUBT && owner == narrow(pool->base[slot]);
-}
-
-int pool_adopt_slots(struct pool *pool, const uint64_t *slots, uint64_t now_ms)
-{
-	uint16_t *members = members_by_record(pool);
-
-	if (!members)
-		return -ENOMEM;
-	assert(!pool->begun);
-	for (uint32_t slot = 0; slot < pool->size; slot++)
-		adopt_slot(pool, slot, slots[slot], members, now_ms);
-	free(members);
-	pool->begun = true;
-	pool->doubt &= pool->doubt_ms > 0;
-	pool->doubt_until_ms = now_ms + pool->doubt_ms;
-	return 0;
 }
 
 void pool_hold_slots(struct pool *pool, uint64_t now_ms)

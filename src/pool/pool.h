@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "hash/maglev.h"
+
 enum pool_admin { POOL_ACTIVE, POOL_DRAIN, POOL_MAINT };
 enum pool_health { POOL_UNKNOWN, POOL_HEALTHY, POOL_UNHEALTHY }; /* unknown is not usable */
 
@@ -96,6 +98,22 @@ uint64_t pool_next_deadline_ms(const struct pool *pool, uint64_t now_ms);
  * written: whose slots they were, and transitions, which go on from now. 0 or -ENOMEM.
  */
 int pool_adopt_slots(struct pool *pool, const uint64_t *slots, uint64_t now_ms);
+/* What the base table of a pool was made of. */
+struct pool_before {
+	uint64_t seed;
+	uint32_t tokens; /* as in pool_spec */
+	uint32_t table_size;
+	const struct maglev_member *members;
+	const size_t *now; /* by member: the pool's member that it is; SIZE_MAX: none */
+	size_t member_count;
+};
+/*
+ * In place of pool_adopt_slots where nothing was left: the table was this one until a moment ago,
+ * perhaps, so slots with another owner begin in transition from that one. Only where packets name a
+ * second owner (doubt_ms), as otherwise it would be a guess. 0, -ENOMEM, or -EINVAL: no such table
+ * can be, or its slots were not these.
+ */
+int pool_begin_after(struct pool *pool, const struct pool_before *before, uint64_t now_ms);
 /*
  * All slots are in transition for idle_ms at least: flows come that were given their backends by
  * another table (abi_service.old_table), or that may have entries in any slot. Before slots are

@@ -24,7 +24,8 @@ const char sim_events_help[] =
 	"\n"
 	"  fail BACKENDS         their machines die; connections there end\n"
 	"  unhealthy BACKENDS    their checks fail, though they serve\n"
-	"  return BACKENDS       after either: their checks succeed\n"
+	"  unchecked BACKENDS    their checks have no result yet: with add, for who is new\n"
+	"  return BACKENDS       after any of these: their checks succeed\n"
 	"  drain BACKENDS        no new flows\n"
 	"  maint BACKENDS        out at once; connections there end\n"
 	"  ready BACKENDS        after either\n"
@@ -47,14 +48,23 @@ static const struct kind {
 	enum sim_what what;
 	enum takes takes;
 } kinds[] = {
-	{"fail", SIM_FAIL, TAKES_BACKENDS},     {"unhealthy", SIM_UNHEALTHY, TAKES_BACKENDS},
-	{"return", SIM_RETURN, TAKES_BACKENDS}, {"drain", SIM_DRAIN, TAKES_BACKENDS},
-	{"maint", SIM_MAINT, TAKES_BACKENDS},   {"ready", SIM_READY, TAKES_BACKENDS},
-	{"weight", SIM_WEIGHT, TAKES_SHARE},    {"add", SIM_ADD, TAKES_NEW},
-	{"remove", SIM_REMOVE, TAKES_BACKENDS}, {"node-down", SIM_NODE_DOWN, TAKES_NODES},
-	{"node-up", SIM_NODE_UP, TAKES_NODES},  {"node-out", SIM_NODE_OUT, TAKES_NODES},
-	{"node-in", SIM_NODE_IN, TAKES_NODES},  {"rehash", SIM_REHASH, TAKES_NOTHING},
-	{"router", SIM_ROUTER, TAKES_ROUTER},   {"wait", SIM_WAIT, TAKES_NOTHING},
+	{"fail", SIM_FAIL, TAKES_BACKENDS},
+	{"unhealthy", SIM_UNHEALTHY, TAKES_BACKENDS},
+	{"unchecked", SIM_UNCHECKED, TAKES_BACKENDS},
+	{"return", SIM_RETURN, TAKES_BACKENDS},
+	{"drain", SIM_DRAIN, TAKES_BACKENDS},
+	{"maint", SIM_MAINT, TAKES_BACKENDS},
+	{"ready", SIM_READY, TAKES_BACKENDS},
+	{"weight", SIM_WEIGHT, TAKES_SHARE},
+	{"add", SIM_ADD, TAKES_NEW},
+	{"remove", SIM_REMOVE, TAKES_BACKENDS},
+	{"node-down", SIM_NODE_DOWN, TAKES_NODES},
+	{"node-up", SIM_NODE_UP, TAKES_NODES},
+	{"node-out", SIM_NODE_OUT, TAKES_NODES},
+	{"node-in", SIM_NODE_IN, TAKES_NODES},
+	{"rehash", SIM_REHASH, TAKES_NOTHING},
+	{"router", SIM_ROUTER, TAKES_ROUTER},
+	{"wait", SIM_WAIT, TAKES_NOTHING},
 };
 
 struct word {
@@ -492,11 +502,10 @@ static void read_event(struct parser *parser)
 			kind = &kinds[i];
 	}
 	if (!kind)
-		return wrong(
-			parser, &event,
-			"no such event; expected fail, unhealthy, return, drain, maint, ready, "
-			"weight, add, remove, node-down, node-up, node-out, node-in, rehash, "
-			"router or wait");
+		return wrong(parser, &event,
+			     "no such event; expected fail, unhealthy, unchecked, return, drain, "
+			     "maint, ready, weight, add, remove, node-down, node-up, node-out, "
+			     "node-in, rehash, router or wait");
 	text = event;
 	text.length = (size_t)(last.at + last.length - event.at);
 	if (!begin_step(parser, at_ms, &text))

@@ -19,6 +19,7 @@
 enum sim_what {
 	SIM_FAIL,      /* a backend's machine dies */
 	SIM_UNHEALTHY, /* its checks fail, but it serves */
+	SIM_UNCHECKED, /* they have no result yet */
 	SIM_RETURN,    /* neither any more */
 	SIM_DRAIN,
 	SIM_MAINT,

@@ -27,7 +27,8 @@ struct sim_backend {
 	bool backup;       /* serves while fewer than backup_below others can */
 	bool present;      /* in the pool */
 	bool dead;         /* its machine: who is sent there gets no answer */
-	bool unhealthy;    /* its checks fail */
+	bool unhealthy;    /* its checks fail, or */
+	bool unchecked;    /* have no result yet */
 	bool drain, maint; /* what the operator wants */
 	bool lost;         /* its connections ended, and nobody has noticed yet */
 	uint64_t ends_ms;  /* its flows have this long to go: drain_limit, on_down_keep */

@@ -300,7 +300,10 @@ static void change_backend(struct sim_fleet *fleet, const struct sim_event *even
 {
 	struct sim_backend *backend = &fleet->backends[event->which];
 
+	if (event->what <= SIM_RETURN)
+		backend->unchecked = event->what == SIM_UNCHECKED;
 	switch (event->what) {
+	case SIM_UNCHECKED: backend->unhealthy = true; break;
 	case SIM_FAIL: backend->dead = backend->unhealthy = backend->lost = true; break;
 	case SIM_UNHEALTHY: backend->unhealthy = true; break;
 	case SIM_RETURN: backend->dead = backend->unhealthy = false; break;

@@ -24,12 +24,15 @@
 #include "../lib/world/world.h"
 
 enum {
-	GOES = ABI_BACKEND_UP | ABI_BACKEND_KEEP | ABI_BACKEND_NEIGH,
+	GOES = ABI_BACKEND_UP | ABI_BACKEND_KEEP | ABI_BACKEND_HEALTHY | ABI_BACKEND_NEIGH,
+	DRAINS = ABI_BACKEND_KEEP | ABI_BACKEND_HEALTHY | ABI_BACKEND_NEIGH,
 	DOWN = ABI_BACKEND_KEEP | ABI_BACKEND_NEIGH, /* but its flows go on */
 	GONE = ABI_BACKEND_NEIGH,
 	PRIVATE4 = FRAME_ETH + 20 + 8 + 4, /* where the private data begin, over IPv4 */
 	PRIVATE6 = FRAME_ETH + 40 + 8 + 4,
 };
+
+#define UNSAID UINT32_MAX /* a header without room for a name */
 
 struct other_case {
 	const char *name;
@@ -62,6 +65,11 @@ static void check_told(const struct other_case *row, const uint8_t *private)
 	uint8_t expected[8] = {1, 0, 0, 4};
 	struct addr addr;
 
+	if (row->told == UNSAID) {
+		if (private[-4] >> 4 != 4)
+			fail_msg("%s: has room for a name", row->name);
+		return;
+	}
 	if (row->told) {
 		addr = world_backend_addr(row->told);
 		memcpy(expected + 4, addr.bytes + 12, 4);
@@ -96,7 +104,16 @@ static void test_other_owner(void **state)
 		 GOES, FRAME_SYN, B, SECOND},
 		{"in its place", B, 0, SECOND, 0, DOWN, GOES, FRAME_SYN, SECOND, B},
 		{"in a gone one's place", B, 0, SECOND, 0, GONE, GOES, FRAME_SYN, SECOND, 0},
-		{"down, a flow from before", B, 0, SECOND, 0, DOWN, GOES, FRAME_ACK, B, SECOND},
+		{"down, a flow from before", B, 0, SECOND, 0, DOWN, GOES, FRAME_ACK, SECOND, B},
+		{"drains, a flow from before", B, 0, SECOND, 0, DRAINS, GOES, FRAME_ACK, B, SECOND},
+		{"down, of the other family", B, 0, WORLD_SECOND6, 0, DOWN, GOES, FRAME_ACK, B, 0},
+		{"down, and so is the other", B, 0, SECOND, 0, DOWN, DRAINS, FRAME_ACK, B, SECOND},
+		{"a change: who was it drains", B, SECOND, 0, TURNS, GOES, DRAINS, FRAME_ACK,
+		 SECOND, B},
+		{"a change: who was it is down", B, SECOND, 0, TURNS, GOES, DOWN, FRAME_ACK, B,
+		 SECOND},
+		{"a change: down, its end", B, SECOND, 0, TURNS, GOES, DOWN, FRAME_FIN | FRAME_ACK,
+		 B, SECOND},
 	};
 #undef B
 #undef SECOND
@@ -129,6 +146,55 @@ static void test_other_owner(void **state)
 		}
 		check_told(&cases[i], outcome.bytes + PRIVATE4);
 	}
+	engines_refill();
+}
+
+/* One frame of the service, to this backend, that names that one. */
+static void goes(uint8_t tcp_flags, uint32_t chosen, uint32_t told)
+{
+	const struct other_case row = {.name = "down for a time", .told = told};
+	const struct frame_spec spec = {
+		.src = WORLD_CLIENT4, .dst = WORLD_GUE0_4_VIP4, .tcp_flags = tcp_flags};
+	static struct engine_outcome outcome;
+	struct frame frame;
+
+	frame_build(&spec, &frame);
+	engines_run(row.name, &frame, &outcome);
+	assert_int_equal(outcome.result.trace.verdict, VERDICT_FORWARDED);
+	assert_int_equal(outcome.result.trace.backend, chosen);
+	check_told(&row, outcome.bytes + PRIVATE4);
+}
+
+/*
+ * While the one from before fails its checks a flow without an entry is another's to ask for, and
+ * gets no entry, for it may be the failed one's all the same. One that begins gets its entry.
+ */
+static void test_down_for_a_time(void **state)
+{
+	enum { B = WORLD_GUE0_4_B, A = WORLD_SECOND4 };
+	struct other_case row = {
+		"down for a time", B, A, 0, ABI_SLOT_TRANSITION, GOES, DOWN, 0, 0, 0};
+	uint64_t relies = engine_event_count(&engines[0], ABI_EVENT_FLOW_RELIES);
+
+	(void)state;
+	engines_refill();
+	engines_forget_flows();
+	set_owners(&row);
+	goes(FRAME_ACK, B, A);
+	goes(FRAME_ACK, B, A);
+	assert_int_equal(engine_event_count(&engines[0], ABI_EVENT_FLOW_RELIES), relies + 2);
+	row.other_flags = GOES;
+	set_owners(&row);
+	goes(FRAME_ACK, A, B);
+	/* Which it has an entry for now. */
+	row.other_flags = DOWN;
+	set_owners(&row);
+	goes(FRAME_ACK, A, B);
+	engines_forget_flows();
+	goes(FRAME_SYN, B, UNSAID);
+	row.other_flags = GOES;
+	set_owners(&row);
+	goes(FRAME_ACK, B, A);
 	engines_refill();
 }
 
@@ -266,6 +332,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(engines_test_kernel_ran),
 		cmocka_unit_test(test_other_owner),
+		cmocka_unit_test(test_down_for_a_time),
 		cmocka_unit_test(test_no_doubt),
 		cmocka_unit_test(test_other_owner_of_ipv6),
 		cmocka_unit_test(test_option_checksums),

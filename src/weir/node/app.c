@@ -21,6 +21,7 @@
 #include "base/time.h"
 #include "bpf/gro.h"
 #include "weir/node/app_state.h"
+#include "weir/node/history.h"
 #include "weir/node/requests.h"
 
 enum {
@@ -221,6 +222,15 @@ static uint64_t on_relying(void *arg)
 	return dp_event_count(((struct app *)arg)->dp, ABI_EVENT_FLOW_RELIES);
 }
 
+static void on_pool(void *arg, size_t at, struct pool *pool)
+{
+	struct app *app = arg;
+
+	requests_prepare(app, at, pool);
+	if (!dp_adopted(app->dp))
+		history_prepare(app, at, pool);
+}
+
 static void on_new_service(void *arg, uint32_t record)
 {
 	dp_reset_service(((struct app *)arg)->dp, record);
@@ -267,13 +277,16 @@ static int fill_tables(struct app *app, struct err *err)
 		.new_backend = on_new_backend,
 		.new_service = on_new_service,
 		.relying = on_relying,
-		.prepare = requests_prepare,
+		.prepare = on_pool,
 		.arg = app,
 	};
 	int ret;
 
 	requests_load(app);
+	history_load(app);
 	ret = balancer_new(app->conf, dp_tables(app->dp), &start, &app->balancer, err);
+	if (!ret)
+		history_save(app);
 	if (!ret && dp_adopted(app->dp))
 		log_info("adopted the running data plane", "pins=%s", app->daemon.instance.pins);
 	return ret;
@@ -467,6 +480,7 @@ int app_run(const struct conf *conf, const char *file, struct err *err)
 	balancer_free(app.balancer);
 	free(app.backends);
 	overrides_fini(&app.overrides);
+	generations_fini(&app.generations);
 	if (!ret)
 		log_info("stopped", "node=%s", conf->node.name);
 	return ret;

@@ -11,6 +11,7 @@
 #include "net/nexthop.h"
 #include "weir/balancer/balancer.h"
 #include "weir/daemon.h"
+#include "weir/generation/generation.h"
 #include "weir/node/splitter.h"
 #include "weir/operate/store.h"
 
@@ -39,7 +40,9 @@ struct app {
 	size_t backend_count;
 	struct overrides overrides; /* what operators have set, and the file that keeps it */
 	char store[STORE_PATH_MAX];
-	bool unsaved; /* the file is behind */
+	bool unsaved;                   /* the file is behind */
+	struct generations generations; /* what tables are and were made of, and its file */
+	bool generations_unsaved;
 };
 
 /* Every check has had a result. */

@@ -16,10 +16,15 @@ enum {
 	TEXT_MAX = STORE_PATH_MAX + 16,
 };
 
+const char *store_path_of(const char *name, const char *what, char path[STORE_PATH_MAX])
+{
+	snprintf(path, STORE_PATH_MAX, STORE_DIR "/%.100s.%.20s.json", name, what);
+	return path;
+}
+
 const char *store_path(const char *name, char path[STORE_PATH_MAX])
 {
-	snprintf(path, STORE_PATH_MAX, STORE_DIR "/%.100s.overrides.json", name);
-	return path;
+	return store_path_of(name, "overrides", path);
 }
 
 static int fail(struct err *err, const char *what, const char *path, int code)
@@ -67,13 +72,13 @@ static int read_all(int fd, char *text, size_t size)
 	return 0;
 }
 
-int store_load(const char *path, struct overrides *ret, struct err *err)
+int store_read(const char *path, char **ret, size_t *ret_size, struct err *err)
 {
-	struct err why;
 	char *text;
 	size_t size = 0;
 	int code, fd = open_file(path, &size);
 
+	*ret = NULL;
 	if (fd == -ENOENT)
 		return 0;
 	if (fd < 0)
@@ -82,12 +87,26 @@ int store_load(const char *path, struct overrides *ret, struct err *err)
 	code = text ? read_all(fd, text, size) : -ENOMEM;
 	close(fd);
 	if (code) {
-		fail(err, "read", path, code);
-	} else {
-		code = overrides_parse(text, size, ret, &why);
-		if (code)
-			err_set(err, code, "%s is damaged: %s", path, why.text);
+		free(text);
+		return fail(err, "read", path, code);
 	}
+	*ret = text;
+	*ret_size = size;
+	return 0;
+}
+
+int store_load(const char *path, struct overrides *ret, struct err *err)
+{
+	struct err why;
+	char *text;
+	size_t size;
+	int code = store_read(path, &text, &size, err);
+
+	if (code || !text)
+		return code;
+	code = overrides_parse(text, size, ret, &why);
+	if (code)
+		err_set(err, code, "%s is damaged: %s", path, why.text);
 	free(text);
 	return code;
 }
@@ -185,22 +204,24 @@ static int make_directory(const char *path)
 	return sync_directory(directory);
 }
 
-int store_save(const char *path, const struct overrides *overrides, struct err *err)
+int store_write(const char *path, json_t *json, struct err *err)
 {
-	json_t *json;
-	char *text;
-	int code;
+	char *text = json ? json_dumps(json, JSON_INDENT(1)) : NULL;
+	int code = text ? make_directory(path) : -ENOMEM;
 
-	if (!overrides->count) {
-		code = remove_file(path);
-		return code ? fail(err, "remove", path, code) : 0;
-	}
-	json = overrides_to_json(overrides);
-	text = json_dumps(json, JSON_INDENT(1));
-	code = text ? make_directory(path) : -ENOMEM;
 	if (!code)
 		code = replace_file(path, text);
 	free(text);
 	json_decref(json);
 	return code ? fail(err, "write", path, code) : 0;
+}
+
+int store_save(const char *path, const struct overrides *overrides, struct err *err)
+{
+	int code;
+
+	if (overrides->count)
+		return store_write(path, overrides_to_json(overrides), err);
+	code = remove_file(path);
+	return code ? fail(err, "remove", path, code) : 0;
 }

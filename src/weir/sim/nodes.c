@@ -11,11 +11,12 @@
 #include "pkt/parse.h"
 #include "weir/balancer/assemble.h"
 #include "weir/balancer/balancer.h"
+#include "weir/generation/generation.h"
 
 enum { SURVEY_PAUSE_MS = 100 }; /* between its pieces, at most */
 
 /* The configuration of the one service, with who is in its pool now. */
-struct generation {
+struct edition {
 	struct conf conf;
 	struct conf_pool pool;
 	struct conf_service service;
@@ -25,17 +26,19 @@ struct generation {
 struct sim_node {
 	struct native *native;
 	struct balancer *balancer;
-	uint16_t *numbers; /* by record: in the fleet */
-	struct pkt packet; /* all that packets have alike */
+	uint16_t *numbers;       /* by record: in the fleet */
+	struct pkt packet;       /* all that packets have alike */
+	struct generations kept; /* its file, which stays when it dies */
 };
 
 struct sim_nodes {
 	struct sim_nodes_spec spec;
 	const struct sim_fleet *fleet;
-	struct generation *generation;
+	struct edition *edition;
 	struct sim_node *nodes;      /* native NULL: it does not run */
 	struct sim_nodes_stats past; /* of nodes that died */
 	uint64_t now_ms;             /* while a balancer begins */
+	struct sim_node *fresh;      /* the same, with empty tables; else NULL */
 	struct err err;
 };
 
@@ -99,19 +102,19 @@ void sim_nodes_identify(struct sim_fleet *fleet)
 	}
 }
 
-static void generation_free(struct generation *generation)
+static void edition_free(struct edition *edition)
 {
-	if (!generation)
+	if (!edition)
 		return;
-	arena_free(generation->conf.arena);
-	free(generation);
+	arena_free(edition->conf.arena);
+	free(edition);
 }
 
-static int generation_new(const struct sim_nodes *nodes, struct generation **ret)
+static int edition_new(const struct sim_nodes *nodes, struct edition **ret)
 {
 	const struct sim_nodes_spec *spec = &nodes->spec;
 	const struct sim_fleet *fleet = nodes->fleet;
-	struct generation *new = calloc(1, sizeof(*new));
+	struct edition *new = calloc(1, sizeof(*new));
 	uint64_t limit = (uint64_t)spec->conf->node.flows.insert_limit * spec->cores;
 	struct conf_pool *pool;
 
@@ -149,7 +152,7 @@ static void tell(const struct sim_nodes *nodes, struct sim_node *node, size_t me
 		 uint64_t now_ms)
 {
 	const struct sim_backend *backend =
-		&nodes->fleet->backends[nodes->generation->numbers[member]];
+		&nodes->fleet->backends[nodes->edition->numbers[member]];
 
 	balancer_set_admin(node->balancer, 0, member,
 			   backend->maint   ? POOL_MAINT
@@ -158,7 +161,10 @@ static void tell(const struct sim_nodes *nodes, struct sim_node *node, size_t me
 			   now_ms);
 	balancer_set_share(node->balancer, 0, member, backend->share, now_ms);
 	balancer_set_health(node->balancer, 0, member,
-			    backend->unhealthy ? POOL_UNHEALTHY : POOL_HEALTHY, now_ms);
+			    backend->unchecked   ? POOL_UNKNOWN
+			    : backend->unhealthy ? POOL_UNHEALTHY
+						 : POOL_HEALTHY,
+			    now_ms);
 }
 
 static void ignore_record(void *arg, uint32_t record)
@@ -172,17 +178,19 @@ static void prepare(void *arg, size_t at, struct pool *pool)
 {
 	const struct sim_nodes *nodes = arg;
 
-	(void)at;
 	for (size_t i = 0; i < pool_member_count(pool); i++)
-		pool_set_share(pool, i, nodes->fleet->backends[nodes->generation->numbers[i]].share,
+		pool_set_share(pool, i, nodes->fleet->backends[nodes->edition->numbers[i]].share,
 			       nodes->now_ms);
+	if (nodes->fresh)
+		generations_begin(&nodes->fresh->kept, &nodes->edition->conf, at, pool,
+				  nodes->now_ms, nodes->now_ms);
 }
 
 /* The packet that all of the node's are like. */
 static struct pkt packet_of(const struct sim_nodes *nodes, const struct sim_node *node)
 {
-	const struct prefix *vip = &nodes->generation->service.vips[0];
-	const struct conf_listen *listen = &nodes->generation->service.listens[0];
+	const struct prefix *vip = &nodes->edition->service.vips[0];
+	const struct conf_listen *listen = &nodes->edition->service.listens[0];
 
 	return (struct pkt){
 		.dst = dp_addr(&vip->addr),
@@ -207,19 +215,22 @@ static int load(struct sim_nodes *nodes, struct sim_node *node, uint64_t now_ms)
 		.prepare = prepare,
 		.arg = nodes,
 	};
-	const struct generation *generation = nodes->generation;
+	const struct edition *edition = nodes->edition;
 	int error;
 
 	nodes->now_ms = now_ms;
-	error = balancer_new(&generation->conf, native_tables(node->native), &start,
-			     &node->balancer, &nodes->err);
+	error = generations_turn(&node->kept, &edition->conf, now_ms);
+	if (error < 0)
+		return error;
+	error = balancer_new(&edition->conf, native_tables(node->native), &start, &node->balancer,
+			     &nodes->err);
 	if (error)
 		return error;
 	memset(node->numbers, 0xff, ABI_BACKENDS * sizeof(*node->numbers));
-	for (size_t i = 0; i < generation->pool.backend_count; i++) {
+	for (size_t i = 0; i < edition->pool.backend_count; i++) {
 		uint32_t record = balancer_backend_record(node->balancer, 0, i);
 
-		node->numbers[record] = (uint16_t)generation->numbers[i];
+		node->numbers[record] = (uint16_t)edition->numbers[i];
 		tell(nodes, node, i, now_ms);
 	}
 	node->packet = packet_of(nodes, node);
@@ -239,7 +250,7 @@ static void node_down(void *arg, uint32_t number)
 	balancer_free(node->balancer);
 	native_free(node->native);
 	free(node->numbers);
-	*node = (struct sim_node){0};
+	*node = (struct sim_node){.kept = node->kept};
 }
 
 static int node_up(void *arg, uint32_t number, uint64_t now_ms)
@@ -259,7 +270,9 @@ static int node_up(void *arg, uint32_t number, uint64_t now_ms)
 	tables = native_tables(node->native);
 	tables->node->flow_secret = sim_mix(nodes->spec.seed + number, now_ms);
 	tables->node->vip_secret = sim_mix(nodes->spec.seed + number, now_ms + 1);
+	nodes->fresh = node;
 	error = load(nodes, node, now_ms);
+	nodes->fresh = NULL;
 	if (!error)
 		balancer_settle(node->balancer, now_ms);
 	return error;
@@ -270,12 +283,12 @@ static int node_up(void *arg, uint32_t number, uint64_t now_ms)
 static void backend_changed(void *arg, size_t backend, uint64_t now_ms)
 {
 	struct sim_nodes *nodes = arg;
-	const struct generation *generation = nodes->generation;
+	const struct edition *edition = nodes->edition;
 	size_t member = 0;
 
-	while (member < generation->pool.backend_count && generation->numbers[member] != backend)
+	while (member < edition->pool.backend_count && edition->numbers[member] != backend)
 		member++;
-	if (member == generation->pool.backend_count)
+	if (member == edition->pool.backend_count)
 		return;
 	for (uint32_t i = 0; i < nodes->spec.nodes; i++) {
 		if (nodes->nodes[i].native)
@@ -286,8 +299,8 @@ static void backend_changed(void *arg, size_t backend, uint64_t now_ms)
 static int members_changed(void *arg, uint64_t now_ms)
 {
 	struct sim_nodes *nodes = arg;
-	struct generation *old = nodes->generation;
-	int error = generation_new(nodes, &nodes->generation);
+	struct edition *old = nodes->edition;
+	int error = edition_new(nodes, &nodes->edition);
 
 	if (error)
 		return error;
@@ -300,7 +313,7 @@ static int members_changed(void *arg, uint64_t now_ms)
 		node->balancer = NULL;
 		error = load(nodes, node, now_ms);
 	}
-	generation_free(old);
+	edition_free(old);
 	return error;
 }
 
@@ -416,7 +429,7 @@ int sim_nodes_new(const struct sim_nodes_spec *spec, const struct sim_fleet *fle
 	nodes->spec = *spec;
 	nodes->fleet = fleet;
 	nodes->nodes = calloc(spec->nodes, sizeof(*nodes->nodes));
-	error = nodes->nodes ? generation_new(nodes, &nodes->generation) : -ENOMEM;
+	error = nodes->nodes ? edition_new(nodes, &nodes->edition) : -ENOMEM;
 	if (error)
 		sim_nodes_free(nodes);
 	else
@@ -428,9 +441,11 @@ void sim_nodes_free(struct sim_nodes *nodes)
 {
 	if (!nodes)
 		return;
-	for (uint32_t i = 0; nodes->nodes && i < nodes->spec.nodes; i++)
+	for (uint32_t i = 0; nodes->nodes && i < nodes->spec.nodes; i++) {
 		node_down(nodes, i);
-	generation_free(nodes->generation);
+		generations_fini(&nodes->nodes[i].kept);
+	}
+	edition_free(nodes->edition);
 	free(nodes->nodes);
 	free(nodes);
 }

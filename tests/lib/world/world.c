@@ -473,6 +473,8 @@ void world_fill(struct dp_tables *tables)
 		tables->services[s].mss = services[s].mss;
 		if (services[s].mss)
 			tables->services[s].flags |= ABI_SERVICE_MSS;
+		if (services[s].mode == TUNNEL_GUE0)
+			tables->services[s].flags |= ABI_SERVICE_SECOND;
 		if (s == WORLD_TELL_NODF)
 			tables->services[s].flags &= ~(uint32_t)ABI_SERVICE_TOO_BIG;
 		for (int v = 0; v < 2 && services[s].vips[v]; v++)

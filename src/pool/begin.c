@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a pool knows of the time before it: from the words of an earlier daemon all that they say;
+ * and where there are none, from what the configuration was until a moment ago.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dp/abi.h"
+#include "hash/ring.h"
+#include "pool/state.h"
+
+/* --- an earlier daemon's words --- */
+
+/* The member by its record, NOBODY if there is none: a table for free(), or NULL. */
+static uint16_t *members_by_record(const struct pool *pool)
+{
+	uint16_t *members = malloc((ABI_INDEX_MASK + 1) * sizeof(*members));
+
+	if (!members)
+		return NULL;
+	memset(members, 0xff, (ABI_INDEX_MASK + 1) * sizeof(*members));
+	for (size_t i = 0; i < pool->members.count; i++)
+		members[pool->members.items[i].index] = (uint16_t)i;
+	return members;
+}
+
+static void adopt_slot(struct pool *pool, uint32_t slot, uint64_t word, const uint16_t *members,
+		       uint64_t now_ms)
+{
+	struct serving *served = &pool->served[slot];
+	uint32_t current = abi_slot_current(word);
+	uint16_t owner = members[current];
+
+	if (members[abi_slot_previous(word)] == NOBODY)
+		word &= ~abi_slot(0, ABI_INDEX_MASK, 0);
+	transition_adopt(&pool->transitions, slot, word, now_ms);
+	if (owner == NOBODY || pool->base[slot] == HASH_NOBODY) {
+		/* Who had it is gone, or nobody will have it. */
+		if (current)
+			transition_begin(&pool->transitions, slot, owner == NOBODY ? 0 : current,
+					 now_ms);
+		return;
+	}
+	served->owner = owner;
+	served->other = members[abi_slot_other(word)];
+	pool->members.items[owner].slots++;
+	pool->doubt |= word & ABI_SLOT_DOUBT && owner == pool_narrow(pool->base[slot]);
+}
+
+int pool_adopt_slots(struct pool *pool, const uint64_t *slots, uint64_t now_ms)
+{
+	uint16_t *members = members_by_record(pool);
+
+	if (!members)
+		return -ENOMEM;
+	assert(!pool->begun);
+	for (uint32_t slot = 0; slot < pool->size; slot++)
+		adopt_slot(pool, slot, slots[slot], members, now_ms);
+	free(members);
+	pool->begun = pool->adopted = true;
+	pool->doubt &= pool->doubt_ms > 0;
+	pool->doubt_until_ms = now_ms + pool->doubt_ms;
+	return 0;
+}
+
+/* --- another base table --- */
+
+static int build(const struct pool_before *before, uint32_t *ret)
+{
+	struct ring *ring;
+	int error;
+
+	if (!before->tokens)
+		return maglev_build(before->members, before->member_count, before->seed,
+				    before->table_size, ret);
+	error = ring_new(before->members, before->member_count, before->seed, before->tokens,
+			 before->table_size, &ring);
+	if (error)
+		return error;
+	for (uint32_t slot = 0; slot < before->table_size; slot++)
+		ret[slot] = ring_base(ring, slot);
+	ring_free(ring);
+	return 0;
+}
+
+int pool_begin_after(struct pool *pool, const struct pool_before *before, uint64_t now_ms)
+{
+	uint32_t *base;
+	int error;
+
+	assert(!pool->begun);
+	if (before->seed != pool->seed || before->table_size != pool->size)
+		return -EINVAL;
+	if (!pool->doubt_ms)
+		return 0;
+	base = calloc(pool->size, sizeof(*base));
+	error = base ? build(before, base) : -ENOMEM;
+	for (uint32_t slot = 0; !error && slot < pool->size; slot++) {
+		size_t owner = base[slot] == HASH_NOBODY ? SIZE_MAX : before->now[base[slot]];
+
+		if (owner < pool->members.count && owner != pool->base[slot])
+			transition_begin(&pool->transitions, slot, pool->members.items[owner].index,
+					 now_ms);
+	}
+	free(base);
+	return error;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "weir/node/history.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/time.h"
+
+static const char *file_of(const struct app *app, char path[STORE_PATH_MAX])
+{
+	return store_path_of(app->daemon.instance.name, "generation", path);
+}
+
+static int load(const char *path, struct generations *ret, struct err *err)
+{
+	struct err why;
+	char *text;
+	size_t size;
+	int code = store_read(path, &text, &size, err);
+
+	if (code || !text)
+		return code;
+	code = generations_parse(text, size, ret, &why);
+	if (code)
+		err_set(err, code, "%s is damaged: %s", path, why.text);
+	free(text);
+	return code;
+}
+
+void history_load(struct app *app)
+{
+	char path[STORE_PATH_MAX];
+	struct err err;
+	int changed;
+
+	if (load(file_of(app, path), &app->generations, &err)) {
+		int code = store_set_aside(path);
+
+		log_error("what tables were is lost: flows from before a change may be sent wrong",
+			  "reason=%s aside=%s.damaged%s%s", log_quote(err.text).text, path,
+			  code ? " failed=" : "", code ? log_quote(strerror(-code)).text : "");
+	}
+	changed = generations_turn(&app->generations, app->conf, time_wall_ms());
+	if (changed < 0)
+		log_warn("what tables were is not known", "reason=%s",
+			 log_quote(strerror(-changed)).text);
+	app->generations_unsaved = changed > 0;
+}
+
+void history_prepare(struct app *app, size_t at, struct pool *pool)
+{
+	int ret = generations_begin(&app->generations, app->conf, at, pool, time_wall_ms(),
+				    time_now_ns() / TIME_MILLI_NS);
+
+	if (ret < 0)
+		log_info("pool begins without what it was before", "pool=%s reason=%s",
+			 pool_name(pool), log_quote(strerror(-ret)).text);
+	else if (ret && pool_moving_slots(pool))
+		log_info("pool begins after what it was before", "pool=%s moving_slots=%u",
+			 pool_name(pool), pool_moving_slots(pool));
+}
+
+void history_save(struct app *app)
+{
+	char path[STORE_PATH_MAX];
+	struct err err;
+
+	if (!app->generations_unsaved)
+		return;
+	if (store_write(file_of(app, path), generations_to_json(&app->generations), &err))
+		log_warn("what tables are made of cannot be kept", "reason=%s",
+			 log_quote(err.text).text);
+	else
+		app->generations_unsaved = false;
+}
