@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "dp/abi.h"
+#include "hash/overlay.h"
 #include "hash/ring.h"
 #include "pool/state.h"
 
@@ -68,43 +69,78 @@ int pool_adopt_slots(struct pool *pool, const uint64_t *slots, uint64_t now_ms)
 
 /* --- another base table --- */
 
-static int build(const struct pool_before *before, uint32_t *ret)
+static void note_owner(void *arg, uint32_t slot, uint32_t owner, uint32_t other)
 {
+	uint32_t *owners = arg;
+
+	(void)other;
+	owners[slot] = owner;
+}
+
+/* Who served each slot, into `ret`; `base` is room. Who is gone by now drained before, if it went
+ * in order: others served in its place. */
+static int find_owners(const struct pool_before *before, const uint8_t *shares, uint32_t *base,
+		       uint32_t *ret)
+{
+	struct overlay *overlay;
 	struct ring *ring;
 	int error;
 
-	if (!before->tokens)
-		return maglev_build(before->members, before->member_count, before->seed,
-				    before->table_size, ret);
-	error = ring_new(before->members, before->member_count, before->seed, before->tokens,
-			 before->table_size, &ring);
+	if (before->tokens) {
+		error = ring_new(before->members, before->member_count, before->seed,
+				 before->tokens, before->table_size, &ring);
+		if (error)
+			return error;
+		ring_apply(ring, NULL, shares, note_owner, ret);
+		ring_free(ring);
+		return 0;
+	}
+	error = maglev_build(before->members, before->member_count, before->seed,
+			     before->table_size, base);
+	if (!error)
+		error = overlay_new(base, before->table_size, before->member_count, &overlay);
 	if (error)
 		return error;
-	for (uint32_t slot = 0; slot < before->table_size; slot++)
-		ret[slot] = ring_base(ring, slot);
-	ring_free(ring);
+	overlay_apply(overlay, NULL, shares, note_owner, ret);
+	overlay_free(overlay);
 	return 0;
+}
+
+static void begin_from(struct pool *pool, const struct pool_before *before, const uint32_t *owners,
+		       uint64_t now_ms)
+{
+	for (uint32_t slot = 0; slot < pool->size; slot++) {
+		size_t owner = owners[slot] == HASH_NOBODY ? SIZE_MAX : before->now[owners[slot]];
+
+		if (owner < pool->members.count && owner != pool->base[slot])
+			transition_begin(&pool->transitions, slot, pool->members.items[owner].index,
+					 now_ms);
+	}
 }
 
 int pool_begin_after(struct pool *pool, const struct pool_before *before, uint64_t now_ms)
 {
-	uint32_t *base;
-	int error;
+	uint32_t *owners;
+	uint8_t *shares;
+	int error = -ENOMEM;
 
 	assert(!pool->begun);
 	if (before->seed != pool->seed || before->table_size != pool->size)
 		return -EINVAL;
 	if (!pool->doubt_ms)
 		return 0;
-	base = calloc(pool->size, sizeof(*base));
-	error = base ? build(before, base) : -ENOMEM;
-	for (uint32_t slot = 0; !error && slot < pool->size; slot++) {
-		size_t owner = base[slot] == HASH_NOBODY ? SIZE_MAX : before->now[base[slot]];
-
-		if (owner < pool->members.count && owner != pool->base[slot])
-			transition_begin(&pool->transitions, slot, pool->members.items[owner].index,
-					 now_ms);
+	owners = calloc(2 * (size_t)pool->size, sizeof(*owners));
+	shares = calloc(before->member_count + 1, sizeof(*shares));
+	if (owners && shares) {
+		for (uint32_t slot = 0; slot < pool->size; slot++)
+			owners[slot] = HASH_NOBODY;
+		for (size_t i = 0; i < before->member_count; i++)
+			shares[i] = before->now[i] < pool->members.count ? 100 : 0;
+		error = find_owners(before, shares, owners + pool->size, owners);
 	}
-	free(base);
+	if (!error)
+		begin_from(pool, before, owners, now_ms);
+	free(owners);
+	free(shares);
 	return error;
 }

@@ -25,7 +25,8 @@ backends() {
 # configure COUNT: of backends.
 configure() {
 	local service="listen: [tcp/80, tcp/81], forward: gue, second_chance: true"
-	local check="check: {type: tcp, port: 80, interval: 400ms, timeout: 300ms, rise: 1, fall: 2}"
+	local check="check: {type: tcp, port: 80, interval: 400ms, timeout: 300ms, rise: 1,
+		fall: 2}"
 	cat >"$DIR/lb1.yaml" <<-END
 		node:
 		  name: $TAG-lb1
