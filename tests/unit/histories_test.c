@@ -40,7 +40,7 @@ static struct {
 	unsigned int length;
 	unsigned int events[LENGTH_MAX];
 	uint64_t heard_ms[STORY_FLOWS];
-	uint64_t count;
+	uint64_t number, count; /* of those that are begun, and of those that can happen */
 } history;
 
 static const struct pool *pool(void)
@@ -173,7 +173,7 @@ static void begin_anew(void)
 /* Whether the words follow at once; each sequence's number says. */
 static bool settles_at(unsigned int step)
 {
-	return (history.count * 0x9e3779b97f4a7c15ULL >> 40 >> step) & 1;
+	return (history.number * 0x9e3779b97f4a7c15ULL >> 40 >> step) & 1;
 }
 
 /* Returns how many of the events could happen. */
@@ -236,14 +236,15 @@ static void run_all(const struct histories *about)
 	file.pool = keys;
 	history.about = about;
 	history.length = about->length + (deeper ? (unsigned int)strtoul(deeper, NULL, 10) : 0);
-	history.count = 0;
+	history.number = history.count = 0;
 	assert_true(history.length <= LENGTH_MAX);
 	for (unsigned int i = 0; i < history.length; i++)
 		history.events[i] = 1;
 	story_begin(&file);
 	do {
-		history.count++;
+		history.number++;
 		done = run_history();
+		history.count += done == history.length;
 	} while (go_on(done < history.length ? done : history.length - 1));
 	print_message("# %s: %llu sequences of %u events\n", about->name,
 		      (unsigned long long)history.count, history.length);
