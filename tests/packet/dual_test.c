@@ -93,24 +93,26 @@ static void expect(const struct frame_spec *spec, enum why why, uint32_t backend
 			 world_backend_name(backend));
 }
 
+static struct frame_spec packet(uint16_t port, uint8_t proto, uint8_t tcp_flags)
+{
+	return (struct frame_spec){.src = WORLD_CLIENT4,
+				   .dst = WORLD_CROWD_VIP4,
+				   .sport = port,
+				   .dport = 443,
+				   .proto = proto,
+				   .tcp_flags = tcp_flags};
+}
+
 static void tcp(uint16_t port, uint8_t flags, enum why why, uint32_t backend)
 {
-	const struct frame_spec spec = {.src = WORLD_CLIENT4,
-					.dst = WORLD_CROWD_VIP4,
-					.sport = port,
-					.dport = 443,
-					.tcp_flags = flags};
+	const struct frame_spec spec = packet(port, IPPROTO_TCP, flags);
 
 	expect(&spec, why, backend);
 }
 
 static void udp(uint16_t port, enum why why, uint32_t backend)
 {
-	const struct frame_spec spec = {.src = WORLD_CLIENT4,
-					.dst = WORLD_CROWD_VIP4,
-					.sport = port,
-					.dport = 443,
-					.proto = IPPROTO_UDP};
+	const struct frame_spec spec = packet(port, IPPROTO_UDP, 0);
 
 	expect(&spec, why, backend);
 }
@@ -141,11 +143,7 @@ static void set_words(uint16_t first, uint16_t end, uint64_t own, uint64_t other
 	}
 	for (uint16_t port = first; port < end; port++) {
 		for (size_t p = 0; p < 2; p++) {
-			const struct frame_spec spec = {.src = WORLD_CLIENT4,
-							.dst = WORLD_CROWD_VIP4,
-							.sport = port,
-							.dport = 443,
-							.proto = protocols[p]};
+			const struct frame_spec spec = packet(port, protocols[p], 0);
 
 			run(&spec);
 			assert_int_equal(last.why, WHY_SLOT);
