@@ -10,6 +10,7 @@
 
 #include "choose/entry.h"
 #include "choose/flow.h"
+#include "choose/transition.h"
 #include "dp/abi.h"
 #include "pkt/parse.h"
 
@@ -71,7 +72,8 @@ PKT_STAGE int backup_record(struct flow *flow, __u32 slot, __u32 index)
 {
 	struct flow backup;
 
-	if (!flow || !((slot ^ flow->slot) & FLOW_KEY_SLOT_MASK))
+	if (!flow || !((slot ^ flow->slot) & FLOW_KEY_SLOT_MASK) ||
+	    !(transition_flags(index) & ABI_BACKEND_UP))
 		return 0;
 	backup_look(&backup, flow, slot);
 	if (backup.pin && flow_pin_state(backup.pin) != FLOW_BACKUP)

@@ -52,12 +52,13 @@ PKT_STAGE int dual_slot(struct pkt *pkt)
 struct dual {
 	struct transition own;
 	struct transition second;
-	__u32 slots[2];
-	__u32 loser; /* of the choice made */
 };
 
-/* Has the second backend the flow? Where both may (ABI_BACKEND_*), and differ, the heavier has. */
-PKT_INLINE int dual_is_second(__u32 own, __u32 second, __u32 may)
+/*
+ * Has the second backend the flow? Where both may (ABI_BACKEND_*), and differ, the heavier has. A
+ * stage for its caller's stack: all frames of a chain of calls have half a kilobyte.
+ */
+PKT_STAGE int dual_is_second(__u32 own, __u32 second, __u32 may)
 {
 	struct abi_backend *first = env_backend(own), *other = env_backend(second);
 
@@ -68,16 +69,21 @@ PKT_INLINE int dual_is_second(__u32 own, __u32 second, __u32 may)
 	return other->weight > first->weight;
 }
 
-/* No stage: calls go eight deep at most. Ends as transition_look. */
+/* Whose word counts for who has no entry: the label's, where that is not the entry's. */
+PKT_INLINE __u32 dual_own_slot(const struct pkt *pkt, __u32 slot)
+{
+	return pkt->labelled ? pkt->label_slot : slot;
+}
+
+/* No stage: calls go eight deep at most. Ends as transition_look, with pkt->slot the own one. */
 PKT_INLINE int dual_both(struct pkt_ctx *ctx, struct pkt *pkt, __u32 slot, struct dual *dual)
 {
+	__u32 own = dual_own_slot(pkt, pkt->slot);
 	int verdict;
 
-	dual->slots[0] = pkt->labelled ? pkt->label_slot : pkt->slot;
-	dual->slots[1] = slot;
 	pkt->slot = slot;
 	verdict = transition_look(ctx, pkt, &dual->second);
-	pkt->slot = dual->slots[0];
+	pkt->slot = own;
 	if (verdict != PKT_ON)
 		return verdict;
 	return transition_look(ctx, pkt, &dual->own);
@@ -85,19 +91,20 @@ PKT_INLINE int dual_both(struct pkt_ctx *ctx, struct pkt *pkt, __u32 slot, struc
 
 /*
  * Who begins now goes to one that is up; anybody else to one that it may have begun on. Sets
- * pkt->backend, why and slot.
+ * pkt->backend and why, and pkt->slot if it is the second. Returns who lost.
  */
-PKT_INLINE void dual_take(struct pkt *pkt, struct dual *dual, int begins)
+PKT_INLINE __u32 dual_take(struct pkt *pkt, const struct dual *dual, __u32 slot, int begins)
 {
 	__u32 own = begins ? dual->own.begins : dual->own.later;
 	__u32 second = begins ? dual->second.begins : dual->second.later;
 	int is_second = dual_is_second(own, second, begins ? ABI_BACKEND_UP : ABI_BACKEND_KEEP);
 	const struct transition *to = is_second ? &dual->second : &dual->own;
 
-	pkt->slot = dual->slots[is_second];
+	if (is_second)
+		pkt->slot = slot;
 	pkt->backend = is_second ? second : own;
 	pkt->why = begins ? to->begins_why : to->later_why;
-	dual->loser = is_second ? own : second;
+	return is_second ? own : second;
 }
 
 /* --- the way of a packet --- */
@@ -145,9 +152,10 @@ PKT_STAGE int dual_by_entries(struct pkt *pkt, struct flow *flow, __u32 slot)
 }
 
 /* None does. As choose_new_flow, of two slots. */
-PKT_STAGE int dual_new_flow(struct pkt_ctx *ctx, struct pkt *pkt, struct flow *flow, __u32 slot)
+PKT_INLINE int dual_new_flow(struct pkt_ctx *ctx, struct pkt *pkt, struct flow *flow, __u32 slot)
 {
 	struct dual dual = {};
+	__u32 loser;
 	int verdict;
 
 	if (!ctx || !pkt || !flow)
@@ -155,33 +163,38 @@ PKT_STAGE int dual_new_flow(struct pkt_ctx *ctx, struct pkt *pkt, struct flow *f
 	verdict = dual_both(ctx, pkt, slot, &dual);
 	if (verdict != PKT_ON)
 		return verdict;
-	dual_take(pkt, &dual, pkt->proto == IPPROTO_TCP && entry_begins(pkt));
+	loser = dual_take(pkt, &dual, slot, pkt->proto == IPPROTO_TCP && entry_begins(pkt));
 	if (!pkt->backend)
 		return PKT_ON;
 	if (entry_record(flow, pkt, 0)) {
-		if (dual.loser != pkt->backend && transition_flags(dual.loser) & ABI_BACKEND_UP)
-			backup_record(flow, slot, dual.loser);
+		if (loser != pkt->backend)
+			backup_record(flow, slot, loser);
 		return PKT_ON;
 	}
 	if (dual.own.stays || dual.second.stays)
 		env_event(ABI_EVENT_FLOW_RELIES);
-	dual_take(pkt, &dual, 0);
+	pkt->slot = dual_own_slot(pkt, flow->slot);
+	dual_take(pkt, &dual, slot, 0);
 	return PKT_ON;
+}
+
+PKT_INLINE int dual_by_old_flow(struct pkt_ctx *ctx, struct pkt *pkt, struct flow *flow)
+{
+	struct abi_service *service = env_service(pkt->service);
+
+	return service && service->flags & ABI_SERVICE_FLIP && choose_by_old_flow(ctx, pkt, flow);
 }
 
 /* As choose_by_flow. */
 PKT_STAGE int dual_by_flow(struct pkt_ctx *ctx, struct pkt *pkt)
 {
-	struct abi_service *service = pkt ? env_service(pkt->service) : 0;
 	struct flow flow = {};
 	__u32 slot;
 
-	if (!ctx || !service)
+	if (!ctx || !pkt)
 		return VERDICT_EMPTY;
 	slot = (__u32)dual_slot(pkt);
-	if (dual_by_entries(pkt, &flow, slot))
-		return PKT_ON;
-	if (service->flags & ABI_SERVICE_FLIP && choose_by_old_flow(ctx, pkt, &flow))
+	if (dual_by_entries(pkt, &flow, slot) || dual_by_old_flow(ctx, pkt, &flow))
 		return PKT_ON;
 	return dual_new_flow(ctx, pkt, &flow, slot);
 }
@@ -201,11 +214,13 @@ PKT_STAGE int dual_quoted(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct dual dual = {};
 	int verdict;
+	__u32 slot;
 
 	if (!ctx || !pkt)
 		return VERDICT_EMPTY;
-	verdict = dual_both(ctx, pkt, (__u32)dual_slot(pkt), &dual);
+	slot = (__u32)dual_slot(pkt);
+	verdict = dual_both(ctx, pkt, slot, &dual);
 	if (verdict == PKT_ON)
-		dual_take(pkt, &dual, 0);
+		dual_take(pkt, &dual, slot, 0);
 	return verdict;
 }

@@ -93,24 +93,26 @@ static void expect(const struct frame_spec *spec, enum why why, uint32_t backend
 			 world_backend_name(backend));
 }
 
+static struct frame_spec packet(uint16_t port, uint8_t proto, uint8_t tcp_flags)
+{
+	return (struct frame_spec){.src = WORLD_CLIENT4,
+				   .dst = WORLD_CROWD_VIP4,
+				   .sport = port,
+				   .dport = 443,
+				   .proto = proto,
+				   .tcp_flags = tcp_flags};
+}
+
 static void tcp(uint16_t port, uint8_t flags, enum why why, uint32_t backend)
 {
-	const struct frame_spec spec = {.src = WORLD_CLIENT4,
-					.dst = WORLD_CROWD_VIP4,
-					.sport = port,
-					.dport = 443,
-					.tcp_flags = flags};
+	const struct frame_spec spec = packet(port, IPPROTO_TCP, flags);
 
 	expect(&spec, why, backend);
 }
 
 static void udp(uint16_t port, enum why why, uint32_t backend)
 {
-	const struct frame_spec spec = {.src = WORLD_CLIENT4,
-					.dst = WORLD_CROWD_VIP4,
-					.sport = port,
-					.dport = 443,
-					.proto = IPPROTO_UDP};
+	const struct frame_spec spec = packet(port, IPPROTO_UDP, 0);
 
 	expect(&spec, why, backend);
 }
@@ -141,11 +143,7 @@ static void set_words(uint16_t first, uint16_t end, uint64_t own, uint64_t other
 	}
 	for (uint16_t port = first; port < end; port++) {
 		for (size_t p = 0; p < 2; p++) {
-			const struct frame_spec spec = {.src = WORLD_CLIENT4,
-							.dst = WORLD_CROWD_VIP4,
-							.sport = port,
-							.dport = 443,
-							.proto = protocols[p]};
+			const struct frame_spec spec = packet(port, protocols[p], 0);
 
 			run(&spec);
 			assert_int_equal(last.why, WHY_SLOT);
@@ -161,12 +159,6 @@ static void set_words(uint16_t first, uint16_t end, uint64_t own, uint64_t other
 		for (uint32_t s = 0; s < count; s++)
 			tables->slots[(uint32_t)service_in(&engines[i])->table + slots[s]] = own;
 	}
-}
-
-/* Of one port. */
-static void set_two(uint16_t port, uint64_t own, uint64_t others)
-{
-	set_words(port, port + 1, own, others);
 }
 
 static size_t entries(bool backups)
@@ -190,7 +182,7 @@ static void test_heavier(void **state)
 	uint32_t own;
 
 	(void)state;
-	set_two(1, abi_slot(A, 0, 0), abi_slot(B, 0, 0));
+	set_words(1, 2, abi_slot(A, 0, 0), abi_slot(B, 0, 0));
 	/* Of two alike the first. */
 	tcp(1, FRAME_SYN, WHY_SLOT, A);
 	own = last.slot;
@@ -216,7 +208,7 @@ static void test_heavier(void **state)
 static void test_one_is_not_up(void **state)
 {
 	(void)state;
-	set_two(1, abi_slot(A, 0, 0), abi_slot(B, 0, 0));
+	set_words(1, 2, abi_slot(A, 0, 0), abi_slot(B, 0, 0));
 	set_weights(2, 1);
 	set_flags(A, DRAINS);
 	tcp(1, FRAME_SYN, WHY_SLOT, B);
@@ -236,12 +228,12 @@ static void test_one_is_not_up(void **state)
 	/* Neither: as where there is one slot. */
 	set_flags(A, OUT);
 	tcp(1, FRAME_SYN, WHY_EMPTY, 0);
-	set_two(1, abi_slot(0, 0, 0), abi_slot(C, 0, 0));
+	set_words(1, 2, abi_slot(0, 0, 0), abi_slot(C, 0, 0));
 	tcp(1, FRAME_SYN, WHY_SLOT, C);
 	/* Both slots have one backend. */
 	set_flags(A, GOOD);
 	engines_forget_flows();
-	set_two(1, abi_slot(A, 0, 0), abi_slot(A, 0, 0));
+	set_words(1, 2, abi_slot(A, 0, 0), abi_slot(A, 0, 0));
 	tcp(1, FRAME_SYN, WHY_SLOT, A);
 	assert_int_equal(entries(true), 0);
 }
@@ -250,7 +242,7 @@ static void test_one_is_not_up(void **state)
 static void test_transition(void **state)
 {
 	(void)state;
-	set_two(1, abi_slot(C, A, 0) | MOVING, abi_slot(B, 0, 0));
+	set_words(1, 2, abi_slot(C, A, 0) | MOVING, abi_slot(B, 0, 0));
 	tcp(1, FRAME_ACK, WHY_PREVIOUS, A);
 	udp(1, WHY_PREVIOUS, A);
 	engines_forget_flows();
@@ -258,7 +250,7 @@ static void test_transition(void **state)
 	set_weights(1, 2);
 	engines_forget_flows();
 	tcp(1, FRAME_ACK, WHY_SLOT, B);
-	set_two(1, abi_slot(A, 0, 0), abi_slot(C, B, 0) | MOVING);
+	set_words(1, 2, abi_slot(A, 0, 0), abi_slot(C, B, 0) | MOVING);
 	engines_forget_flows();
 	tcp(1, FRAME_ACK, WHY_PREVIOUS, B);
 	udp(1, WHY_PREVIOUS, B);
@@ -274,7 +266,7 @@ static void test_transition(void **state)
 static void test_policy(void **state)
 {
 	(void)state;
-	set_two(1, abi_slot(A, 0, 0), abi_slot(B, 0, 0));
+	set_words(1, 2, abi_slot(A, 0, 0), abi_slot(B, 0, 0));
 	for (size_t i = 0; i < engine_count; i++) {
 		struct dp_tables *tables = engines[i].tables;
 		struct abi_service *service = service_in(&engines[i]);
@@ -309,14 +301,14 @@ static void test_policy(void **state)
 static void test_backup(void **state)
 {
 	(void)state;
-	set_two(1, abi_slot(A, 0, 0), abi_slot(B, 0, 0));
+	set_words(1, 2, abi_slot(A, 0, 0), abi_slot(B, 0, 0));
 	tcp(1, FRAME_SYN, WHY_SLOT, A);
 	tcp(1, FRAME_ACK, WHY_FLOW, A);
 	udp(1, WHY_SLOT, A);
 	set_flags(A, DRAINS);
 	tcp(1, FRAME_ACK, WHY_FLOW, A);
 	/* Owners come and go: the flow's entries are what they were. */
-	set_two(1, abi_slot(C, A, 0) | MOVING, abi_slot(D, B, 0) | MOVING);
+	set_words(1, 2, abi_slot(C, A, 0) | MOVING, abi_slot(D, B, 0) | MOVING);
 	set_flags(A, OUT);
 	tcp(1, FRAME_ACK, WHY_BACKUP, B);
 	tcp(1, FRAME_ACK, WHY_FLOW, B);
@@ -335,11 +327,11 @@ static void test_backup(void **state)
 static void test_backup_of_second(void **state)
 {
 	(void)state;
-	set_two(1, abi_slot(A, 0, 0), abi_slot(B, 0, 0));
+	set_words(1, 2, abi_slot(A, 0, 0), abi_slot(B, 0, 0));
 	set_weights(1, 2);
 	tcp(1, FRAME_SYN, WHY_SLOT, B);
 	tcp(1, FRAME_ACK, WHY_FLOW, B);
-	set_two(1, abi_slot(C, 0, 0), abi_slot(D, 0, 0));
+	set_words(1, 2, abi_slot(C, 0, 0), abi_slot(D, 0, 0));
 	tcp(1, FRAME_ACK, WHY_FLOW, B);
 	for (size_t i = 0; i < engine_count; i++)
 		engines[i].tables->backends[B].generation++;
@@ -353,20 +345,20 @@ static void lose_a(void)
 	set_flags(A, GOOD);
 	set_flags(B, GOOD);
 	engines_forget_flows();
-	set_two(1, abi_slot(A, 0, 0), abi_slot(B, 0, 0));
+	set_words(1, 2, abi_slot(A, 0, 0), abi_slot(B, 0, 0));
 	udp(1, WHY_SLOT, A);
 	set_flags(A, OUT);
-	set_two(1, abi_slot(C, 0, 0), abi_slot(D, 0, 0));
+	set_words(1, 2, abi_slot(C, 0, 0), abi_slot(D, 0, 0));
 }
 
 /* When it decides nothing. */
 static void test_backup_is_void(void **state)
 {
 	(void)state;
-	set_two(1, abi_slot(A, 0, 0), abi_slot(B, 0, 0));
+	set_words(1, 2, abi_slot(A, 0, 0), abi_slot(B, 0, 0));
 	tcp(1, FRAME_SYN, WHY_SLOT, A);
 	tcp(1, FRAME_ACK, WHY_FLOW, A);
-	set_two(1, abi_slot(C, 0, 0), abi_slot(D, 0, 0));
+	set_words(1, 2, abi_slot(C, 0, 0), abi_slot(D, 0, 0));
 	set_flags(A, OUT); /* a connection that begins chooses anew, with a new backup */
 	tcp(1, FRAME_SYN, WHY_SLOT, C);
 	set_flags(C, OUT);
@@ -444,6 +436,7 @@ static void test_full_table(void **state)
 static void test_insert_limit(void **state)
 {
 	enum { LIMIT = 8 };
+	uint64_t relied = events(ABI_EVENT_FLOW_RELIES);
 
 	(void)state;
 	set_words(1, 12, abi_slot(A, 0, 0), abi_slot(B, 0, 0));
@@ -456,13 +449,14 @@ static void test_insert_limit(void **state)
 	assert_int_equal(entries(false), LIMIT - LIMIT / 4);
 	set_limit(0);
 	engines_forget_flows();
-	set_two(1, abi_slot(C, A, 0) | MOVING, abi_slot(B, 0, 0));
+	set_words(1, 2, abi_slot(C, A, 0) | MOVING, abi_slot(B, 0, 0));
 	tcp(1, FRAME_SYN, WHY_PREVIOUS, A);
 	tcp(1, FRAME_ACK, WHY_PREVIOUS, A);
 	set_weights(1, 2);
 	tcp(1, FRAME_SYN, WHY_SLOT, B);
 	tcp(1, FRAME_ACK, WHY_SLOT, B);
 	assert_int_equal(entries(false) + entries(true), 0);
+	assert_int_equal(events(ABI_EVENT_FLOW_RELIES), relied + 4);
 }
 
 /* --- what is not simply a packet of the flow --- */
@@ -471,14 +465,14 @@ static void test_insert_limit(void **state)
 static void test_quoted(void **state)
 {
 	(void)state;
-	set_two(1, abi_slot(A, 0, 0), abi_slot(B, 0, 0));
+	set_words(1, 2, abi_slot(A, 0, 0), abi_slot(B, 0, 0));
 	icmp(1, A);
 	set_weights(1, 2);
 	icmp(1, B);
 	assert_int_equal(entries(false) + entries(true), 0);
 	set_weights(1, 1);
 	tcp(1, FRAME_SYN, WHY_SLOT, A);
-	set_two(1, abi_slot(C, 0, 0), abi_slot(D, 0, 0));
+	set_words(1, 2, abi_slot(C, 0, 0), abi_slot(D, 0, 0));
 	icmp(1, A);
 	set_flags(A, OUT);
 	icmp(1, B);
@@ -512,7 +506,7 @@ static void test_pieces(void **state)
 				   .patches = {{FRAME_AT_IP, 4, 2, 1}}};
 
 	(void)state;
-	set_two(1, abi_slot(A, 0, 0), abi_slot(B, 0, 0));
+	set_words(1, 2, abi_slot(A, 0, 0), abi_slot(B, 0, 0));
 	set_weights(1, 2);
 	expect(&first, WHY_SLOT, B);
 	expect(&later, WHY_FRAGMENT, B);
@@ -520,7 +514,7 @@ static void test_pieces(void **state)
 	expect(&first, WHY_BACKUP, A);
 	expect(&later, WHY_FRAGMENT, A);
 	set_flags(B, GOOD);
-	set_two(1, abi_slot(A, 0, 0), abi_slot(C, 0, 0));
+	set_words(1, 2, abi_slot(A, 0, 0), abi_slot(C, 0, 0));
 	first.patches[0].value = later.patches[0].value = 2;
 	expect(&later, WHY_SLOT, C);
 	expect(&first, WHY_FRAGMENT, C);
@@ -530,7 +524,7 @@ static void test_pieces(void **state)
 static void test_flip(void **state)
 {
 	(void)state;
-	set_two(1, abi_slot(A, 0, 0), abi_slot(B, 0, 0));
+	set_words(1, 2, abi_slot(A, 0, 0), abi_slot(B, 0, 0));
 	tcp(1, FRAME_SYN, WHY_SLOT, A);
 	tcp(1, FRAME_ACK, WHY_FLOW, A);
 	for (size_t i = 0; i < engine_count; i++) {
@@ -541,7 +535,6 @@ static void test_flip(void **state)
 		service->flags |= ABI_SERVICE_FLIP;
 		engines[i].tables->node->old_slot_seed = engines[i].tables->node->slot_seed;
 		engines[i].tables->node->slot_seed++;
-		/* Whoever has no entry, and whatever is its second slot now. */
 		world_set_word(engines[i].tables, WORLD_CROWD, abi_slot(C, D, 0) | MOVING);
 	}
 	tcp(1, FRAME_ACK, WHY_FLOW, A);
@@ -558,7 +551,7 @@ static void test_flip(void **state)
 static void test_single(void **state)
 {
 	(void)state;
-	set_two(1, abi_slot(A, 0, 0), abi_slot(B, 0, 0));
+	set_words(1, 2, abi_slot(A, 0, 0), abi_slot(B, 0, 0));
 	set_weights(1, 2);
 	for (size_t i = 0; i < engine_count; i++)
 		service_in(&engines[i])->flags &= ~(uint32_t)ABI_SERVICE_DUAL;

@@ -32,6 +32,8 @@ static const char services[] =
 	"  - {name: gone, check: {type: none}, backends: [{name: b4, address: 10.0.0.4}]}\n"
 	"  - {name: none, check: {type: none}, backends: [{name: b5, address: 10.0.0.5,\n"
 	"     state: maint}]}\n"
+	"  - {name: uneven, check: {type: none}, backends: [{name: b6, address: 10.0.0.6},\n"
+	"     {name: b7, address: 10.0.0.7, weight: 9000}]}\n"
 	"services:\n"
 	"  - {name: shop, vips: [192.0.2.1, \"2001:db8::1\"], listen: [tcp/80, udp/53], pool: "
 	"web, tracking: always}\n"
@@ -46,7 +48,9 @@ static const char services[] =
 	"  - {name: host, vips: [192.0.2.9], listen: [tcp/80], pool: none, on_empty: pass}\n"
 	"  - {name: told, vips: [192.0.2.10], listen: [tcp/80], pool: none}\n"
 	"  - {name: quiet, vips: [192.0.2.11], listen: [tcp/80], pool: web, oversize_df: drop}\n"
-	"  - {name: option, vips: [192.0.2.12], listen: [tcp/80], pool: web, forward: ipopt}\n";
+	"  - {name: option, vips: [192.0.2.12], listen: [tcp/80], pool: web, forward: ipopt}\n"
+	"  - {name: both, vips: [192.0.2.13], listen: [tcp/80], pool: uneven, tracking: always,\n"
+	"     lookup: dual}\n";
 
 enum { DONT = 0x4000, MORE = 0x2000, FULL_TCP = 1460 };
 
@@ -109,6 +113,8 @@ static const struct {
 	{CASE(ECHO_ANSWERED, TO(1), .proto = IPPROTO_ICMP), NULL},
 	{CASE(REPLY_LIMITED, TO(1), .proto = IPPROTO_ICMP), NULL},
 	{CASE(REPLY_LIMITED, TO(1), .frag = DONT, .payload = FULL_TCP), "; it was for b1"},
+	{CASE(FORWARDED, TO(13)), "the slot gives it to b7 (10.0.0.7); leaves by ipip"},
+	{CASE(FORWARDED, TO(13)), "; the flow's entry gives it to b7"},
 	{CASE(NO_ROOM_OPTION, TO(12), .ip_options = 40), "the slot gives it to b1 (10.0.0.1)\n"},
 };
 enum { CASES = sizeof(cases) / sizeof(cases[0]) };

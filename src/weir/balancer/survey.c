@@ -136,30 +136,10 @@ static bool is_pinned(const void *arg, uint32_t slot)
 	return pinned->follows && survey_is_elsewhere(pinned->survey, pinned->first_slot + slot);
 }
 
-/* A flow that was offered two slots has its entry under its own, whoever it went to. */
-static bool pins_say_nothing(const struct balancer *balancer, const struct balanced_pool *pool)
-{
-	for (size_t i = 0; i < balancer->conf->service_count; i++) {
-		const struct conf_service *service = &balancer->conf->services[i];
-
-		if (service->lookup == CONF_LOOKUP_DUAL &&
-		    balanced_pool(balancer, service->pool) == pool)
-			return true;
-	}
-	return false;
-}
-
-/* All services of such a pool look every flow up (conf/verify): there is nothing to wait for. */
-static bool is_never_pinned(const void *arg, uint32_t slot)
-{
-	(void)arg;
-	(void)slot;
-	return false;
-}
-
 static void tell_pool(struct balancer *balancer, struct balanced_pool *pool, uint64_t now_ms)
 {
-	/* Where each flow is looked up anyway no entry needs its slot to be in transition. */
+	/* Where each flow is looked up anyway no entry needs its slot to be in transition; and with
+	 * lookup: dual entries say nothing of their slot (conf/verify: all such pools are so). */
 	struct pinned pinned = {&balancer->survey, pool->first_slot, pool->follows};
 
 	if (balancer->survey.stage == SURVEY_BEGINS) {
@@ -167,9 +147,7 @@ static void tell_pool(struct balancer *balancer, struct balanced_pool *pool, uin
 		if (pool->surveyed)
 			pool_begin_survey(pool->pool, now_ms);
 	} else if (pool->surveyed) {
-		pool_end_survey(pool->pool,
-				pins_say_nothing(balancer, pool) ? is_never_pinned : is_pinned,
-				&pinned, balanced_slots(balancer, pool));
+		pool_end_survey(pool->pool, is_pinned, &pinned, balanced_slots(balancer, pool));
 	}
 }
 
