@@ -237,6 +237,25 @@ static void note_second_chance(const struct conf *conf, struct err_list *ret)
 			     without->name, conf_forward_name(without->forward));
 }
 
+/* The heavier of two takes more than its weight says, where weights differ. */
+static void note_lookup(const struct conf_service *service, struct err_list *ret)
+{
+	const struct conf_pool *pool = service->pool;
+
+	if (service->lookup != CONF_LOOKUP_DUAL)
+		return;
+	for (size_t i = 1; i < pool->backend_count; i++) {
+		if (pool->backends[i].weight == pool->backends[0].weight)
+			continue;
+		err_list_add(
+			ret, service->place.line, service->place.column,
+			"with lookup: dual the heavy backends of pool %s get more of the flows of "
+			"service \"%s\" than their weights say, and the light ones less",
+			pool->name, service->name);
+		return;
+	}
+}
+
 /* When an entry is there to be found. */
 static const char *says_when_tracked(enum conf_tracking tracking)
 {
@@ -257,6 +276,7 @@ void conf_notes(const struct conf *conf, struct err_list *ret)
 	for (size_t i = 0; i < conf->service_count; i++) {
 		const struct conf_service *service = &conf->services[i];
 
+		note_lookup(service, ret);
 		if (service->policy != CONF_POLICY_FLOW_LABEL &&
 		    service->policy != CONF_POLICY_QUIC_CID)
 			continue;

@@ -234,6 +234,24 @@ static void test_settings(void **state)
 	json_decref(value);
 }
 
+/* Shares that are not what weights say are said. */
+static void test_dual(void **state)
+{
+#define PAIR(weight)                                                                          \
+	"node: {interfaces: [nowhere0]}\n"                                                    \
+	"pools: [{name: web, check: {type: none}, backends: [" BACK4 ", {name: b9, address: " \
+	"10.0.9.9, weight: " weight "}]}]\n"                                                  \
+	"services: [{name: a, vips: [" VIP4 "], listen: [udp/443], pool: web, tracking: "     \
+	"always, lookup: dual}]\n"
+	(void)state;
+	assert_int_equal(CHECK(PAIR("100"), "-"), EXIT_OK);
+	assert_says(out, "tracking always, lookup dual, listens");
+	assert_null(strstr(out, "heavy backends"));
+	assert_int_equal(CHECK(PAIR("2"), "-"), EXIT_OK);
+	assert_says(out, "note: -:3:12: with lookup: dual the heavy backends of pool web get more "
+			 "of the flows of service \"a\" than their weights say");
+}
+
 static void test_wrong(void **state)
 {
 	(void)state;
@@ -383,11 +401,17 @@ static void test_command_line(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_right),          cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_sizes_of_modes), cmocka_unit_test(test_settings),
-		cmocka_unit_test(test_sizes_of_modes), cmocka_unit_test(test_wrong),
-		cmocka_unit_test(test_agent),          cmocka_unit_test(test_agents_needed),
-		cmocka_unit_test(test_json),           cmocka_unit_test(test_schema_and_keys),
+		cmocka_unit_test(test_right),
+		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_sizes_of_modes),
+		cmocka_unit_test(test_settings),
+		cmocka_unit_test(test_dual),
+		cmocka_unit_test(test_sizes_of_modes),
+		cmocka_unit_test(test_wrong),
+		cmocka_unit_test(test_agent),
+		cmocka_unit_test(test_agents_needed),
+		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_schema_and_keys),
 		cmocka_unit_test(test_command_line),
 	};
 

@@ -102,6 +102,8 @@ static void print_settings(const struct conf_service *service)
 		       service->quic.cid == CONF_CID_KATRAN ? "katran" : "quic-lb");
 	else if (service->policy != CONF_POLICY_5TUPLE)
 		printf(", policy %s", conf_policy_name(service->policy));
+	if (service->lookup == CONF_LOOKUP_DUAL)
+		printf(", lookup dual");
 	if (service->second_chance)
 		printf(", second chance");
 	if (service->tcp_server_id)
