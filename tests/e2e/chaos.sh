@@ -287,7 +287,10 @@ set_state() {
 make_active() {
 	local was=${STATE[$1]}
 	set_state "$1" active
-	[ "$was" != maint ] || control "up b$1"
+	[ "$was" = maint ] || return 0
+	control "up b$1"
+	# Who was silent all that time may go on, but nobody promises it.
+	control "cut b$1"
 }
 
 share() {
@@ -316,10 +319,7 @@ remove_backend() {
 	done
 	wait_for 15 nobody_starts || fail "the nodes know that b$1 drains"
 	control "leave b$1"
-	wait_for 5 nobody_at "$1" || {
-		control "list b$1"
-		fail "the connections of b$1 close in order"
-	}
+	wait_for 5 nobody_at "$1" || fail "the connections of b$1 close in order"
 	LISTED[$1]=false STATE[$1]=active
 	event "b$1 is removed"
 	new_file

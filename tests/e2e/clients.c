@@ -9,18 +9,18 @@
  * number, and one router is between. So a SYN-ACK tells who accepted and a reset who sent it, also
  * where no byte ever came. A connection that is refused, reset, ended early, that has a wrong byte
  * or an echo that stays out, is broken. It is excused if its backend was said to be down at some
- * time since its last byte came.
+ * time since its last byte came, or has cut it.
  *
  * Source ports come in turn, so that none is used a second time soon: what a node remembers of the
  * first time, and a connection that its server does not know to be dead, are other tests' matter.
  *
  * CONTROL is a FIFO that is held open by who writes a command a line into it; its end is the end:
  *   down bN, up bN   the backend is killed or taken out from now on; is back
+ *   cut bN           what is connected to it now may break at any time
  *   leave bN         what is connected to it closes in order
  *   renew MS         what was opened within so many ms closes in order
  *   close MS         what was opened earlier than that does
  *   report WORD      prints `report WORD live=N opened=N broken=N excused=N bN=N ...`
- *   list bN          prints a line for each connection of that backend
  *   stop             all close in order; then the same line for `end`, and exit
  * Each broken connection is a line. Times are ms of the day's clock.
  */
@@ -74,6 +74,7 @@ struct connection {
 	unsigned backend;
 	uint32_t id, sent, got;
 	uint16_t port;
+	bool cut;
 	unsigned name_got;
 	char name[NAME_BYTES];
 	uint64_t opened, last, next, close_at;
@@ -262,7 +263,7 @@ static void broken(struct connection *connection, const char *why)
 	if (!who)
 		who = reset_by[connection->family == 6][connection->port];
 	connection->backend = who;
-	excused = who < BACKENDS && down_since(who, connection->last);
+	excused = connection->cut || (who < BACKENDS && down_since(who, connection->last));
 	*(excused ? &excused_count : &broken_count) += 1;
 	show(excused ? "excused" : "broken", connection, why);
 	forget(connection);
@@ -463,12 +464,10 @@ static void report(const char *word)
 	fflush(stdout);
 }
 
-static void list(unsigned backend)
+static void cut(unsigned backend)
 {
-	for (unsigned i = 0; i < COUNT_MAX; i++) {
-		if (connections[i].state != FREE && connections[i].backend == backend)
-			show("is", &connections[i], "asked");
-	}
+	for (unsigned i = 0; i < COUNT_MAX; i++)
+		connections[i].cut |= connections[i].backend == backend;
 }
 
 /* Those of the backend, if one is named, which were opened in [from, to], close soon. */
@@ -492,14 +491,14 @@ static void command(const char *line)
 	age = strtoull(what, NULL, 10);
 	if (strcmp(word, "down") == 0 || strcmp(word, "up") == 0)
 		set_down(backend_of(what), word[0] == 'd');
+	else if (strcmp(word, "cut") == 0)
+		cut(backend_of(what));
 	else if (strcmp(word, "leave") == 0)
 		close_some(backend_of(what), 0, now);
 	else if (strcmp(word, "renew") == 0)
 		close_some(0, now - age, now);
 	else if (strcmp(word, "close") == 0)
 		close_some(0, 0, now - age);
-	else if (strcmp(word, "list") == 0)
-		list(backend_of(what));
 	else if (strcmp(word, "report") == 0)
 		report(what);
 	else if (strcmp(word, "stop") == 0)
