@@ -29,6 +29,12 @@ static inline uint64_t time_wall_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / TIME_MILLI_NS;
 }
 
+/* So much later, or UINT64_MAX: never. */
+static inline uint64_t time_later_ms(uint64_t from_ms, uint64_t by_ms)
+{
+	return from_ms + by_ms < from_ms ? UINT64_MAX : from_ms + by_ms;
+}
+
 /* Seconds since then. */
 static inline double time_since_s(uint64_t then_ns)
 {

@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/near.h"
 #include "conf/room.h"
-
-enum { NAMED_MAX = 64 };
 
 struct quoted quote(const char *text, size_t length)
 {
@@ -287,37 +286,6 @@ static void read_value(struct reader *reader, const struct conf_key *key, const 
 
 /* --- keys --- */
 
-/* The number of letters to add, drop, change or swap with their neighbour (optimal string
- * alignment). Words are cut to NAMED_MAX letters. */
-static size_t distance(const char *a, const char *b)
-{
-	size_t rows[3][NAMED_MAX + 1];
-	size_t *before = rows[0], *last = rows[1], *now = rows[2];
-	size_t length_a = strnlen(a, NAMED_MAX), length_b = strnlen(b, NAMED_MAX);
-
-	for (size_t j = 0; j <= length_b; j++)
-		last[j] = j;
-	for (size_t i = 1; i <= length_a; i++) {
-		size_t *spare = before;
-
-		now[0] = i;
-		for (size_t j = 1; j <= length_b; j++) {
-			size_t best = last[j - 1] + (a[i - 1] != b[j - 1]);
-
-			best = last[j] + 1 < best ? last[j] + 1 : best;
-			best = now[j - 1] + 1 < best ? now[j - 1] + 1 : best;
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
-			    before[j - 2] + 1 < best)
-				best = before[j - 2] + 1;
-			now[j] = best;
-		}
-		before = last;
-		last = now;
-		now = spare;
-	}
-	return last[length_b];
-}
-
 /* The known key that `text` may have been meant to be, or NULL. */
 static const char *nearest(const struct reader *reader, const struct conf_key *parent,
 			   const char *text)
@@ -331,7 +299,7 @@ static const char *nearest(const struct reader *reader, const struct conf_key *p
 
 		if (!conf_key_is_in(conf_key(i), parent, reader->file))
 			continue;
-		far = distance(text, name);
+		far = near_distance(text, name);
 		/* In a short word two changes make any other word. */
 		if (far < best && far * 2 < letters) {
 			best = far;

@@ -24,14 +24,10 @@
  */
 #include "pool/member.h"
 
+#include "base/time.h"
 #include "dp/abi.h"
 
 enum { FULL = 100, RAMP_STEPS = 10, RAMP_STEP = FULL / RAMP_STEPS };
-
-static uint64_t later(uint64_t from_ms, uint64_t by_ms)
-{
-	return from_ms + by_ms < from_ms ? UINT64_MAX : from_ms + by_ms;
-}
 
 static bool serves(const struct member *it)
 {
@@ -44,7 +40,7 @@ static uint64_t step_at_ms(const struct members *members, const struct member *i
 	uint64_t whole = members->slow_start_ms / (RAMP_STEPS - 1);
 	uint64_t rest = members->slow_start_ms % (RAMP_STEPS - 1);
 
-	return later(it->ramps_since_ms, whole * step + rest * step / (RAMP_STEPS - 1));
+	return time_later_ms(it->ramps_since_ms, whole * step + rest * step / (RAMP_STEPS - 1));
 }
 
 /* The next step that begins after `now_ms`; RAMP_STEPS: none. */
@@ -151,7 +147,7 @@ void members_set_health(struct members *members, size_t member, enum pool_health
 	struct member *it = &members->items[member];
 
 	if (health == POOL_UNHEALTHY && it->health != POOL_UNHEALTHY)
-		it->keep_until_ms = later(now_ms, members->on_down_keep_ms);
+		it->keep_until_ms = time_later_ms(now_ms, members->on_down_keep_ms);
 	it->health = health;
 	it->checked |= health != POOL_UNKNOWN;
 	update_one(members, it, now_ms);
@@ -183,7 +179,7 @@ void members_update(struct members *members, uint64_t now_ms)
 static uint64_t drained_at_ms(const struct members *members, const struct member *it)
 {
 	return it->drains && members->drain_limit_ms
-		       ? later(it->drains_since_ms, members->drain_limit_ms)
+		       ? time_later_ms(it->drains_since_ms, members->drain_limit_ms)
 		       : UINT64_MAX;
 }
 

@@ -12,17 +12,13 @@
  */
 #include "pool/transition.h"
 
+#include "base/time.h"
 #include "dp/abi_slot.h"
 
 #define SINCE_MAX ((1ULL << 40) - 1)
 
 _Static_assert(sizeof(struct transition) == 8, "a slot's transition is one word");
 _Static_assert(ABI_INDEX_BITS == 20, "a record's index fits");
-
-static uint64_t later(uint64_t time_ms, uint64_t by_ms)
-{
-	return time_ms + by_ms < time_ms ? UINT64_MAX : time_ms + by_ms;
-}
 
 static uint64_t earlier_of(uint64_t a, uint64_t b)
 {
@@ -36,16 +32,17 @@ static uint64_t later_of(uint64_t a, uint64_t b)
 
 static uint64_t ripe_ms(const struct transitions *all, const struct transition *slot)
 {
-	uint64_t alone = slot->previous ? later(slot->since_ms, all->idle_ms) : slot->since_ms;
+	uint64_t alone = slot->previous ? time_later_ms(slot->since_ms, all->idle_ms)
+					: slot->since_ms;
 	uint64_t waits = earlier_of(all->wait_until_ms,
-				    later(slot->since_ms, TRANSITION_WAITS * all->idle_ms));
+				    time_later_ms(slot->since_ms, TRANSITION_WAITS * all->idle_ms));
 
 	return later_of(later_of(alone, waits), all->hold_until_ms);
 }
 
 static uint64_t late_ms(const struct transitions *all, const struct transition *slot)
 {
-	return later(slot->since_ms, all->datagram_ms);
+	return time_later_ms(slot->since_ms, all->datagram_ms);
 }
 
 static void expect(struct transitions *all, const struct transition *slot)
@@ -105,9 +102,9 @@ void transition_adopt(struct transitions *all, uint32_t at, uint64_t word, uint6
 
 void transitions_wait(struct transitions *all, uint64_t now_ms)
 {
-	uint64_t last_ms = later(all->hold_from_ms, TRANSITION_WAITS * all->idle_ms);
+	uint64_t last_ms = time_later_ms(all->hold_from_ms, TRANSITION_WAITS * all->idle_ms);
 
-	all->wait_until_ms = later(now_ms, all->idle_ms);
+	all->wait_until_ms = time_later_ms(now_ms, all->idle_ms);
 	if (now_ms < all->hold_until_ms)
 		all->hold_until_ms = earlier_of(all->wait_until_ms, last_ms);
 }
@@ -115,7 +112,7 @@ void transitions_wait(struct transitions *all, uint64_t now_ms)
 void transitions_hold(struct transitions *all, uint64_t now_ms)
 {
 	all->hold_from_ms = now_ms;
-	all->hold_until_ms = later(now_ms, all->idle_ms);
+	all->hold_until_ms = time_later_ms(now_ms, all->idle_ms);
 	for (uint32_t slot = 0; slot < all->size; slot++)
 		transition_begin(all, slot, 0, now_ms);
 }

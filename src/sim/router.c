@@ -5,20 +5,18 @@
 
 #include "sim/flows.h"
 
-static const char *const names[] = {"modulo", "hrw"};
+static const char *const names[] = {
+	[SIM_ROUTING_MODULO] = "modulo",
+	[SIM_ROUTING_HRW] = "hrw",
+};
 
 int sim_routing_find(const char *name)
 {
-	for (int i = 0; i < 2; i++) {
+	for (int i = SIM_ROUTING_MODULO; i <= SIM_ROUTING_HRW; i++) {
 		if (strcmp(names[i], name) == 0)
 			return i;
 	}
 	return -1;
-}
-
-const char *sim_routing_name(enum sim_routing routing)
-{
-	return names[routing];
 }
 
 static uint16_t heaviest(const uint16_t *list, uint32_t count, uint64_t hash)

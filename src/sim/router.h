@@ -23,9 +23,8 @@ struct sim_router {
 	bool up[SIM_NODES_MAX];
 };
 
-/* "modulo" and so on; -1: neither. */
+/* enum sim_routing by its name, "modulo" or "hrw"; -1: neither. */
 int sim_routing_find(const char *name);
-const char *sim_routing_name(enum sim_routing routing);
 
 /* Which node each of the flows comes to now; returns how many came to another one before. */
 uint64_t sim_router_spread(const struct sim_router *router, uint16_t *nodes, uint32_t flows);

@@ -29,7 +29,7 @@ struct sim_scheme {
 	uint16_t *pins; /* by node and flow, where `pinned` */
 };
 
-/* 0, -ENOMEM, or -EINVAL: two backends are one. */
+/* 0, -ENOMEM, -EINVAL: two backends are one, or -ERANGE: more turns than SIM_MODULO_MAX. */
 int sim_scheme_build(struct sim_scheme *scheme, const struct sim_fleet *fleet);
 /* The table's answer for a flow's hash. */
 uint16_t sim_scheme_choose(const struct sim_scheme *scheme, uint64_t hash);

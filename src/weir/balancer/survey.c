@@ -7,6 +7,7 @@
 #include "weir/balancer/survey.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,7 +40,7 @@ void survey_fini(struct survey *survey)
 	free(survey->flows);
 }
 
-void survey_begin(struct survey *survey)
+static void begin(struct survey *survey)
 {
 	survey->next = 0;
 	memset(survey->elsewhere, 0, ABI_SLOTS / 8);
@@ -71,7 +72,8 @@ static void look(struct survey *survey, const struct abi_flow *entry, uint32_t t
 		survey->elsewhere[slot / 64] |= 1ULL << slot % 64;
 }
 
-bool survey_walk(struct survey *survey, uint32_t buckets, uint64_t now_ms)
+/* Looks at so many buckets more. Returns whether all have been looked at. */
+static bool walk(struct survey *survey, uint32_t buckets, uint64_t now_ms)
 {
 	uint32_t left = survey->tables->flow_buckets - survey->next;
 	uint32_t tick = (uint32_t)(now_ms * TIME_MILLI_NS >> ABI_TICK_SHIFT);
@@ -92,7 +94,8 @@ bool survey_walk(struct survey *survey, uint32_t buckets, uint64_t now_ms)
 	return true;
 }
 
-bool survey_is_elsewhere(const struct survey *survey, uint32_t slot)
+/* `slot` of all slots together. */
+static bool is_elsewhere(const struct survey *survey, uint32_t slot)
 {
 	return survey->elsewhere[slot / 64] >> slot % 64 & 1;
 }
@@ -133,7 +136,7 @@ static bool is_pinned(const void *arg, uint32_t slot)
 {
 	const struct pinned *pinned = arg;
 
-	return pinned->follows && survey_is_elsewhere(pinned->survey, pinned->first_slot + slot);
+	return pinned->follows && is_elsewhere(pinned->survey, pinned->first_slot + slot);
 }
 
 static void tell_pool(struct balancer *balancer, struct balanced_pool *pool, uint64_t now_ms)
@@ -175,10 +178,10 @@ uint64_t balancer_survey(struct balancer *balancer, uint64_t now_ms)
 		if (!is_wanted(balancer, now_ms))
 			return UINT64_MAX;
 		balancer_look_who_relies(balancer, now_ms);
-		survey_begin(survey);
+		begin(survey);
 		break;
 	case SURVEY_WALKS:
-		done = survey_walk(survey, PIECE_BUCKETS, now_ms);
+		done = walk(survey, PIECE_BUCKETS, now_ms);
 		if (done)
 			balancer_look_who_relies(balancer, now_ms);
 		break;

@@ -6,7 +6,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,9 +29,3 @@ struct survey {
 /* 0 or -ENOMEM. */
 int survey_init(struct survey *survey, const struct dp_tables *tables);
 void survey_fini(struct survey *survey);
-
-void survey_begin(struct survey *survey);
-/* Looks at so many buckets more. Returns whether all have been looked at. */
-bool survey_walk(struct survey *survey, uint32_t buckets, uint64_t now_ms);
-/* Of all slots together. */
-bool survey_is_elsewhere(const struct survey *survey, uint32_t slot);

@@ -2,7 +2,7 @@
 /*
  * What each pool's base table is made of, now and before it last changed. A node that comes up with
  * empty tables cannot see that, and flows from before the change may come to it. Kept in a file
- * beside the overrides'. Times are of the wall clock, in milliseconds. One thread.
+ * of its own (weir/operate/store.h). Times are of the wall clock, in milliseconds. One thread.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* As text, which is read as one from outside: a disk can damage it. */
+/* As text, in the form of weir/operate/kept.h. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,8 +8,9 @@
 
 #include "hash/maglev.h"
 #include "weir/generation/generation.h"
+#include "weir/operate/kept.h"
 
-enum { VERSION = 1, SEED_DIGITS = 16 };
+enum { SEED_DIGITS = 16 };
 
 /* --- writing --- */
 
@@ -59,7 +60,7 @@ json_t *generations_to_json(const struct generations *generations)
 
 	for (size_t i = 0; i < generations->count; i++)
 		json_array_append_new(list, pool_to_json(&generations->pools[i]));
-	return json_pack("{s:i, s:o}", "version", VERSION, "pools", list);
+	return kept_to_json("pools", list);
 }
 
 /* --- reading --- */
@@ -159,19 +160,12 @@ static int parse_pools(const json_t *list, struct generations *ret, struct err *
 
 int generations_parse(const char *text, size_t length, struct generations *ret, struct err *err)
 {
-	json_error_t error;
-	json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error), *list;
-	int version, code;
+	json_t *root, *list;
+	int code = kept_parse(text, length, "pools", &root, &list, err);
 
-	if (!root)
-		return err_set(err, -EINVAL, "line %d: %s", error.line, error.text);
-	if (json_unpack(root, "{s:i, s:o !}", "version", &version, "pools", &list) ||
-	    !json_is_array(list))
-		code = err_set(err, -EINVAL, "it has other keys or values than such a file");
-	else if (version != VERSION)
-		code = err_set(err, -EINVAL, "it is of version %d, not %d", version, VERSION);
-	else
-		code = parse_pools(list, ret, err);
+	if (code)
+		return code;
+	code = parse_pools(list, ret, err);
 	json_decref(root);
 	if (code)
 		generations_fini(ret);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "weir/node/history.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -12,20 +11,9 @@ static const char *file_of(const struct app *app, char path[STORE_PATH_MAX])
 	return store_path_of(app->daemon.instance.name, "generation", path);
 }
 
-static int load(const char *path, struct generations *ret, struct err *err)
+static int parse(const char *text, size_t length, void *ret, struct err *err)
 {
-	struct err why;
-	char *text;
-	size_t size;
-	int code = store_read(path, &text, &size, err);
-
-	if (code || !text)
-		return code;
-	code = generations_parse(text, size, ret, &why);
-	if (code)
-		err_set(err, code, "%s is damaged: %s", path, why.text);
-	free(text);
-	return code;
+	return generations_parse(text, length, ret, err);
 }
 
 void history_load(struct app *app)
@@ -34,7 +22,7 @@ void history_load(struct app *app)
 	struct err err;
 	int changed;
 
-	if (load(file_of(app, path), &app->generations, &err)) {
+	if (store_read(file_of(app, path), parse, &app->generations, &err)) {
 		int code = store_set_aside(path);
 
 		log_error("what tables were is lost: flows from before a change may be sent wrong",

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/near.h"
+
 enum {
 	SHOWN = 4,    /* names in an error */
 	DISTANCE = 2, /* letters that may be wrong in one that is near */
@@ -68,39 +70,9 @@ static bool take_apart(const char *text, struct wanted *ret)
 	return take_part(text, strlen(text), ret->backend);
 }
 
-/* How many letters differ, are missing or too many: DISTANCE + 1 for any more than DISTANCE. */
-static unsigned distance(const char *left, const char *right)
-{
-	size_t columns = strlen(right);
-	unsigned row[CONF_NAME_MAX + 1];
-
-	for (size_t i = 0; i <= columns; i++)
-		row[i] = (unsigned)i;
-	for (; *left; left++) {
-		unsigned corner = row[0], least = ++row[0];
-
-		for (size_t i = 1; i <= columns; i++) {
-			unsigned best = corner + (*left != right[i - 1]);
-
-			if (row[i - 1] + 1 < best)
-				best = row[i - 1] + 1;
-			if (row[i] + 1 < best)
-				best = row[i] + 1;
-			corner = row[i];
-			row[i] = best;
-			if (best < least)
-				least = best;
-		}
-		if (least > DISTANCE)
-			return DISTANCE + 1;
-	}
-	return row[columns] > DISTANCE ? DISTANCE + 1 : row[columns];
-}
-
 static bool is_near(const char *wanted, const char *name)
 {
-	unsigned letters = (unsigned)strlen(wanted);
-	unsigned wrong = distance(wanted, name);
+	size_t letters = strlen(wanted), wrong = near_distance(wanted, name);
 
 	/* Of a name of one letter any other would be near. */
 	return strcasecmp(wanted, name) == 0 || (wrong <= DISTANCE && wrong < letters) ||

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VERSION = 1 };
+#include "weir/operate/kept.h"
 
 static const char *const state_names[] = {
 	[POOL_ACTIVE] = "active",
@@ -138,7 +138,7 @@ json_t *overrides_to_json(const struct overrides *overrides)
 
 	for (size_t i = 0; i < overrides->count; i++)
 		json_array_append_new(list, to_json(&overrides->list[i]));
-	return json_pack("{s:i, s:o}", "version", VERSION, "overrides", list);
+	return kept_to_json("overrides", list);
 }
 
 /* As read: what is absent is -1 or NULL. */
@@ -222,19 +222,12 @@ static int parse_list(const json_t *list, struct overrides *ret, struct err *err
 
 int overrides_parse(const char *text, size_t length, struct overrides *ret, struct err *err)
 {
-	json_error_t error;
-	json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error), *list;
-	int version, code;
+	json_t *root, *list;
+	int code = kept_parse(text, length, "overrides", &root, &list, err);
 
-	if (!root)
-		return err_set(err, -EINVAL, "line %d: %s", error.line, error.text);
-	if (json_unpack(root, "{s:i, s:o !}", "version", &version, "overrides", &list) ||
-	    !json_is_array(list))
-		code = err_set(err, -EINVAL, "it has other keys or values than such a file");
-	else if (version != VERSION)
-		code = err_set(err, -EINVAL, "it is of version %d, not %d", version, VERSION);
-	else
-		code = parse_list(list, ret, err);
+	if (code)
+		return code;
+	code = parse_list(list, ret, err);
 	json_decref(root);
 	if (code)
 		overrides_fini(ret);

@@ -22,11 +22,6 @@ const char *store_path_of(const char *name, const char *what, char path[STORE_PA
 	return path;
 }
 
-const char *store_path(const char *name, char path[STORE_PATH_MAX])
-{
-	return store_path_of(name, "overrides", path);
-}
-
 static int fail(struct err *err, const char *what, const char *path, int code)
 {
 	return err_set(err, code, "cannot %s %s: %s", what, path, strerror(-code));
@@ -72,51 +67,40 @@ static int read_all(int fd, char *text, size_t size)
 	return 0;
 }
 
-int store_read(const char *path, char **ret, size_t *ret_size, struct err *err)
+static int read_text(const char *path, char **ret, size_t *ret_size)
 {
 	char *text;
 	size_t size = 0;
 	int code, fd = open_file(path, &size);
 
-	*ret = NULL;
-	if (fd == -ENOENT)
-		return 0;
 	if (fd < 0)
-		return fail(err, "read", path, fd);
+		return fd;
 	text = malloc(size + 1);
 	code = text ? read_all(fd, text, size) : -ENOMEM;
 	close(fd);
 	if (code) {
 		free(text);
-		return fail(err, "read", path, code);
+		return code;
 	}
 	*ret = text;
 	*ret_size = size;
 	return 0;
 }
 
-int store_load(const char *path, struct overrides *ret, struct err *err)
+int store_read(const char *path, store_parse *parse, void *ret, struct err *err)
 {
 	struct err why;
 	char *text;
 	size_t size;
-	int code = store_read(path, &text, &size, err);
+	int code = read_text(path, &text, &size);
 
-	if (code || !text)
-		return code;
-	code = overrides_parse(text, size, ret, &why);
+	if (code)
+		return code == -ENOENT ? 0 : fail(err, "read", path, code);
+	code = parse(text, size, ret, &why);
 	if (code)
 		err_set(err, code, "%s is damaged: %s", path, why.text);
 	free(text);
 	return code;
-}
-
-int store_set_aside(const char *path)
-{
-	char aside[TEXT_MAX];
-
-	snprintf(aside, sizeof(aside), "%s.damaged", path);
-	return rename(path, aside) ? -errno : 0;
 }
 
 /* --- writing --- */
@@ -214,6 +198,31 @@ int store_write(const char *path, json_t *json, struct err *err)
 	free(text);
 	json_decref(json);
 	return code ? fail(err, "write", path, code) : 0;
+}
+
+int store_set_aside(const char *path)
+{
+	char aside[TEXT_MAX];
+
+	snprintf(aside, sizeof(aside), "%s.damaged", path);
+	return rename(path, aside) ? -errno : 0;
+}
+
+/* --- the overrides --- */
+
+const char *store_path(const char *name, char path[STORE_PATH_MAX])
+{
+	return store_path_of(name, "overrides", path);
+}
+
+static int parse_overrides(const char *text, size_t length, void *ret, struct err *err)
+{
+	return overrides_parse(text, length, ret, err);
+}
+
+int store_load(const char *path, struct overrides *ret, struct err *err)
+{
+	return store_read(path, parse_overrides, ret, err);
 }
 
 int store_save(const char *path, const struct overrides *overrides, struct err *err)
