@@ -409,7 +409,7 @@ settle() {
 	done < <(odd_ones)
 	! odd $SPARE || mend $SPARE
 	wait_for 15 all_know || fail "both nodes are up and know their backends"
-	# A flow that a second chance has rescued is known to no node: one change more would break it.
+	# A flow that a second chance rescued is known to no node: one change more would break it.
 	renew "close 0"
 	# Nor does a node know that nobody is where a table of before had him.
 	until [ "$(now_ms)" -ge $((table_ms + IDLE_MS)) ]; do
