@@ -29,10 +29,31 @@ struct dp {
 	struct links links;
 	struct percpu percpu;
 	bool adopted;
+	bool incomplete; /* of the pins some were missing */
+	bool is_late;    /* the node is pinned once the tables are written */
 };
+
+/*
+ * Each of the tables means something only beside the others: numbers that are kept in one of them
+ * are another's of today where that one is new. So of a set with gaps (somebody removed a pin, or a
+ * start or an end was killed amid them) nothing is believed. What is attached keeps its tables,
+ * pinned or not, until it is exchanged for the program with new ones.
+ */
+static void drop_incomplete(struct dp *dp, const char *const *names, size_t count)
+{
+	char path[PINS_PATH_MAX];
+
+	for (size_t i = 0; i < count; i++) {
+		if (pins_path(path, dp->links.dir, names[i], NULL) == 0)
+			unlink(path);
+	}
+	dp->adopted = false;
+	dp->incomplete = true;
+}
 
 static int set_pins(struct dp *dp, struct err *err)
 {
+	enum { COUNTS = 4 }; /* the last ones, which nothing depends on */
 	const struct {
 		const char *name;
 		struct bpf_map *map;
@@ -51,14 +72,48 @@ static int set_pins(struct dp *dp, struct err *err)
 		{"event_counts", dp->skel->maps.event_counts},
 	};
 
-	for (size_t i = 0; i < sizeof(pins) / sizeof(pins[0]); i++) {
+	const size_t count = sizeof(pins) / sizeof(pins[0]);
+	const char *names[sizeof(pins) / sizeof(pins[0])];
+	bool has_all = true;
+
+	for (size_t i = 0; i < count; i++) {
 		int ret = pins_reuse(dp->links.dir, pins[i].name, pins[i].map, err);
 
 		if (ret < 0)
 			return ret;
+		names[i] = pins[i].name;
 		dp->adopted |= ret > 0;
+		has_all &= ret > 0 || i + COUNTS >= count;
 	}
+	if (dp->adopted && !has_all)
+		drop_incomplete(dp, names, count);
 	return 0;
+}
+
+static void note_link(void *arg, const char *name)
+{
+	(void)name;
+	*(bool *)arg = true;
+}
+
+/*
+ * New tables beside a link from before: a start that is killed before they are written must not
+ * look as if that link's program had them, or the next one would attach with nothing in them.
+ * Without the node the set is incomplete.
+ */
+static int hold_node(struct dp *dp, struct err *err)
+{
+	bool has_links = false;
+	int ret;
+
+	if (dp->adopted || !dp->links.dir[0])
+		return 0;
+	pins_each(dp->links.dir, "link-", note_link, &has_links);
+	if (!has_links)
+		return 0;
+	ret = bpf_map__unpin(dp->skel->maps.data_node, NULL);
+	dp->is_late = !ret;
+	return ret ? err_set(err, ret, "cannot hold a pin back: %s", strerror(-ret)) : 0;
 }
 
 static int set_switches(struct dp *dp, const struct dp_options *options, struct err *err)
@@ -215,6 +270,8 @@ static int open_pinned(struct dp *dp, const char *pin_dir, struct err *err)
 		error = pins_load(dp->skel->skeleton, err);
 	}
 	if (!error)
+		error = hold_node(dp, err);
+	if (!error)
 		error = map_tables(dp, err);
 	if (!error)
 		error = init_node(dp, err);
@@ -272,6 +329,11 @@ bool dp_adopted(const struct dp *dp)
 	return dp->adopted;
 }
 
+bool dp_incomplete(const struct dp *dp)
+{
+	return dp->incomplete;
+}
+
 struct dp_tables *dp_tables(struct dp *dp)
 {
 	return &dp->tables;
@@ -284,6 +346,11 @@ int dp_program_fd(const struct dp *dp)
 
 int dp_attach(struct dp *dp, const char *interface, enum link_xdp wanted, struct err *err)
 {
+	int ret = dp->is_late ? bpf_map__pin(dp->skel->maps.data_node, NULL) : 0;
+
+	if (ret)
+		return err_set(err, ret, "cannot pin the node: %s", strerror(-ret));
+	dp->is_late = false;
 	return links_attach(&dp->links, bpf_program__fd(dp->skel->progs.weir_lb), interface, wanted,
 			    err);
 }

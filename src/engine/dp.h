@@ -26,6 +26,8 @@ struct dp_options {
 int dp_open(const struct dp_options *options, struct dp **ret, struct err *err);
 /* The maps were there already, with what an earlier daemon wrote. */
 bool dp_adopted(const struct dp *dp);
+/* Some were, but not all: they were dropped, and all are new. */
+bool dp_incomplete(const struct dp *dp);
 struct dp_tables *dp_tables(struct dp *dp);
 
 /* The program, for a test run. */

@@ -104,10 +104,49 @@ static void test_prefix_stays_until_tables_change(void **state)
 	dp_close(dp);
 }
 
+/* A service's number in one table means nothing where the services are new. */
+static void test_gaps_are_not_believed(void **state)
+{
+	static const char *const gone[] = {"node",  "vips",    "services", "backends",
+					   "slots", "servers", "prefixes", "flows"};
+	const uint64_t listen = abi_listen(53, 53, IPPROTO_UDP, 1);
+	struct prefix vip;
+	char pins[80], path[128];
+	struct dp *dp;
+
+	(void)state;
+	if (geteuid() != 0) {
+		print_message("bpffs needs root\n");
+		skip();
+	}
+	snprintf(root, sizeof(root), "/sys/fs/bpf/weir-gaps-%d", (int)getpid());
+	snprintf(pins, sizeof(pins), "%s/node", root);
+	assert_int_equal(prefix_parse("198.51.100.0/24", &vip), 0);
+	for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++) {
+		dp = take_over(pins, ABI_HAS_TRACE | ABI_HAS_RANGES);
+		assert_false(dp_adopted(dp));
+		assert_int_equal(dp_tables_set_range(dp_tables(dp), ABI_VIPS, &vip, &listen, 1), 0);
+		dp_close(dp);
+		snprintf(path, sizeof(path), "%s/%s", pins, gone[i]);
+		assert_int_equal(unlink(path), 0);
+		dp = take_over(pins, ABI_HAS_TRACE | ABI_HAS_RANGES);
+		assert_false(dp_adopted(dp));
+		assert_true(dp_incomplete(dp));
+		assert_int_equal(verdict(dp), VERDICT_NOT_VIP);
+		dp_close(dp);
+		dp = take_over(pins, ABI_HAS_TRACE);
+		assert_true(dp_adopted(dp));
+		assert_false(dp_incomplete(dp));
+		dp_teardown(dp);
+		dp_close(dp);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_prefix_stays_until_tables_change, remove_pins),
+		cmocka_unit_test_teardown(test_gaps_are_not_believed, remove_pins),
 	};
 
 	return cmocka_run_group_tests_name("adopt", tests, NULL, NULL);

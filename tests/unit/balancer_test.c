@@ -53,9 +53,9 @@ static void begin(const char *pool, const char *services)
 
 	snprintf(text, sizeof(text),
 		 "node: {name: n, interfaces: [eth0]}\n"
-		 "pools: [{name: web, table_size: 251, check: {port: 80}, %s}]\n"
+		 "pools: [{name: web, table_size: 251, %s%s}]\n"
 		 "services: [%s]\n",
-		 pool, services);
+		 strstr(pool, "check:") ? "" : "check: {port: 80}, ", pool, services);
 	fresh = 0;
 	if (conf_parse(text, strlen(text), &conf, &errors))
 		fail_msg("line %d: %s", errors.errors[0].line, errors.errors[0].text);
@@ -159,6 +159,19 @@ static void test_other_file(void **state)
 	begin("backends: [" B1 ", " B3 ", " B2 "]", SHOP);
 	assert_int_equal(balancer_backend_record(balancer, 0, 0), records[0]);
 	assert_int_not_equal(backend(0)->generation, generation);
+}
+
+/* Nobody is waited for who is never checked, or a pool that is new would refuse what comes. */
+static void test_unchecked(void **state)
+{
+	const uint32_t up = ABI_BACKEND_UP | ABI_BACKEND_HEALTHY;
+
+	(void)state;
+	begin("check: {type: none}, backends: [" B1 ", " B2 "]", SHOP);
+	for (size_t m = 0; m < 2; m++)
+		assert_int_equal(flags(m) & up, up);
+	for (uint32_t slot = 0; slot < 251; slot++)
+		assert_int_not_equal(abi_slot_current(tables->slots[slot]), 0);
 }
 
 /* Until its first check has a result a backend keeps the flows that it had. */
@@ -359,15 +372,11 @@ static void test_link(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_same_file),
-		TEST(test_other_file),
-		TEST(test_flows_stay),
-		TEST(test_settle),
-		TEST(test_maint),
-		TEST(test_deadline),
-		TEST(test_case_10_in_a_file),
-		TEST(test_forward),
-		TEST(test_link),
+		TEST(test_same_file), TEST(test_other_file),
+		TEST(test_unchecked), TEST(test_flows_stay),
+		TEST(test_settle),    TEST(test_maint),
+		TEST(test_deadline),  TEST(test_case_10_in_a_file),
+		TEST(test_forward),   TEST(test_link),
 		TEST(test_fragments),
 	};
 

@@ -246,7 +246,12 @@ static int open_data_plane(struct app *app, struct err *err)
 		.features = balancer_features(app->conf),
 	};
 
-	return dp_open(&options, &app->dp, err);
+	int ret = dp_open(&options, &app->dp, err);
+
+	if (!ret && dp_incomplete(app->dp))
+		log_warn("some pins were missing: all tables are made anew, flows are forgotten",
+			 "pins=%s", app->daemon.instance.pins);
+	return ret;
 }
 
 static bool needs_splitter(const struct conf *conf)
