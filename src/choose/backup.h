@@ -8,10 +8,10 @@
  */
 #pragma once
 
-#include "choose/entry.h"
-#include "choose/flow.h"
 #include "choose/transition.h"
 #include "dp/abi.h"
+#include "flow/entry.h"
+#include "flow/flow.h"
 #include "pkt/parse.h"
 
 /* Makes `backup` of the flow's two buckets. What it finds under the slot may be no backup. */

@@ -10,13 +10,13 @@
 #pragma once
 
 #include "choose/backup.h"
-#include "choose/entry.h"
-#include "choose/flow.h"
 #include "choose/follow.h"
 #include "choose/policy.h"
 #include "choose/transition.h"
 #include "dp/abi.h"
 #include "dp/verdict.h"
+#include "flow/entry.h"
+#include "flow/flow.h"
 #include "pkt/hash.h"
 #include "pkt/parse.h"
 

@@ -6,11 +6,11 @@
  */
 #pragma once
 
-#include "choose/entry.h"
-#include "choose/flow.h"
 #include "choose/transition.h"
 #include "dp/abi.h"
 #include "dp/verdict.h"
+#include "flow/entry.h"
+#include "flow/flow.h"
 #include "pkt/parse.h"
 
 /*

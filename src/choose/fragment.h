@@ -12,12 +12,12 @@
 #pragma once
 
 #include "choose/choose.h"
-#include "choose/entry.h"
 #include "choose/find.h"
 #include "choose/piece.h"
 #include "choose/special.h"
 #include "dp/abi.h"
 #include "dp/verdict.h"
+#include "flow/entry.h"
 #include "pkt/parse.h"
 
 /* --- entries --- */

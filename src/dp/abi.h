@@ -165,7 +165,7 @@ static inline __u32 abi_server_first_slot(__u64 key)
 
 /* --- flows --- */
 
-/* key and pin: see choose/flow.h. 16 bytes a flow, 64 a bucket. */
+/* key and pin: see flow/flow.h. 16 bytes a flow, 64 a bucket. */
 struct abi_flow {
 	__u64 key;
 	__u64 pin;

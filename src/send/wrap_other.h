@@ -7,9 +7,9 @@
  */
 #pragma once
 
-#include "choose/entry.h"
 #include "choose/transition.h"
 #include "dp/abi.h"
+#include "flow/entry.h"
 #include "pkt/parse.h"
 
 /*

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "sim/flows.h"
-
 static const char *const names[] = {
 	[SIM_ROUTING_MODULO] = "modulo",
 	[SIM_ROUTING_HRW] = "hrw",

@@ -13,7 +13,6 @@
 
 #include "sim/events.h"
 #include "sim/fleet.h"
-#include "sim/flows.h"
 #include "sim/router.h"
 
 enum sim_segment { SIM_SYN, SIM_DATA, SIM_FIN };

@@ -28,6 +28,8 @@
 set -u
 # shellcheck source=tests/lib/netns.sh
 . "$(dirname "$0")/../lib/netns.sh"
+# shellcheck source=tests/lib/clients.sh
+. "$(dirname "$0")/../lib/clients.sh"
 
 BACKENDS=6 NODES=2 PORT=80
 SEED=${CHAOS_SEED:-4}
@@ -51,7 +53,7 @@ declare -a KILLED=() # was it ever
 declare -a TOLD=()   # was anything of it set by hand
 declare -a NODE=()   # up, headless (its daemon is dead), dead, starting
 declare -a HOPS=()   # by node: its weight in the router's route, 0: not in it
-events=0 reports=0
+events=0
 table_ms=0 # when base tables changed last
 moved_ms=() # when flows of a node went to one that did not know them
 
@@ -74,8 +76,6 @@ event() {
 	say "$(stamp) $*"
 	echo "$(now_ms) $*" >>"$DIR/events"
 }
-
-control() { echo "$*" >&"$CONTROL"; }
 
 # --- configuration ---
 
@@ -330,14 +330,7 @@ remove_backend() {
 	table_ms=$(now_ms)
 }
 
-report() {
-	local mark=$((reports++))
-	control "report $mark"
-	wait_for 10 grep -q "^report $mark " "$DIR/clients.log" || fail "the clients answer"
-	reported=$(grep "^report $mark " "$DIR/clients.log")
-}
 nobody_at() { report && [[ "$reported " == *" b$1=0 "* ]]; }
-live() { report && [[ $reported =~ live=([0-9]+) ]] && [ "${BASH_REMATCH[1]}" -ge "$1" ]; }
 
 # odd N: whether it is not as at the beginning.
 odd() {

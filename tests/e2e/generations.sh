@@ -11,6 +11,8 @@
 set -u
 # shellcheck source=tests/lib/netns.sh
 . "$(dirname "$0")/../lib/netns.sh"
+# shellcheck source=tests/lib/clients.sh
+. "$(dirname "$0")/../lib/clients.sh"
 
 PEERS=$ROOT/build/tests/e2e
 LIVE=200
@@ -78,17 +80,6 @@ moving() { node_status 1 | jq '[.pools[].in_transition] | add'; }
 logged() { [ "$(grep -c "$1" "$DIR/lb1.log")" = "$2" ]; }
 # kept FILTER: of the file.
 kept() { jq -e "$1" <"$kept" >/dev/null; }
-
-control() { echo "$*" >&"$CONTROL"; }
-reports=0
-report() {
-	reports=$((reports + 1))
-	control "report r$reports"
-	wait_for 5 grep -q "^report r$reports " "$DIR/clients.log" || fail "the clients answer"
-	reported=$(grep "^report r$reports " "$DIR/clients.log")
-}
-live() { report && [[ $reported =~ live=([0-9]+) ]] && [ "${BASH_REMATCH[1]}" -ge "$1" ]; }
-none_broken() { report && say "# $reported" && [[ $reported =~ broken=0\ excused=0 ]]; }
 
 netns_begin
 [ -x "$PEERS/clients" ] || die "no $PEERS/clients; make units first"

@@ -18,6 +18,8 @@
 set -u
 # shellcheck source=tests/lib/netns.sh
 . "$(dirname "$0")/../lib/netns.sh"
+# shellcheck source=tests/lib/clients.sh
+. "$(dirname "$0")/../lib/clients.sh"
 # shellcheck source=tests/lib/http.sh
 . "$(dirname "$0")/../lib/http.sh"
 
@@ -149,15 +151,6 @@ more() { [ "$(verdict "$1" "$2")" -gt "$3" ]; }
 # knows NAME ADDRESS: has it its neighbour's MAC address?
 knows() { in_ns "$1" ip neigh show "$2" dev eth0 | grep -q lladdr; }
 
-control() { echo "$*" >&"$CONTROL"; }
-reports=0
-report() {
-	reports=$((reports + 1))
-	control "report r$reports"
-	wait_for 5 grep -q "^report r$reports " "$DIR/clients.log" || fail "the clients answer"
-	reported=$(grep "^report r$reports " "$DIR/clients.log")
-}
-live() { report && [[ $reported =~ live=([0-9]+) ]] && [ "${BASH_REMATCH[1]}" -ge "$1" ]; }
 opened() { live $LIVE && [[ $reported =~ opened=([0-9]+) ]] && [ "${BASH_REMATCH[1]}" -ge "$1" ]; }
 renew() {
 	[[ $reported =~ opened=([0-9]+) ]]
@@ -165,7 +158,6 @@ renew() {
 	must "all connections are new" wait_for 15 opened $((BASH_REMATCH[1] + LIVE))
 }
 at_b3() { report && [[ $reported =~ b3=([0-9]+) ]] && [ "${BASH_REMATCH[1]}" -ge "$1" ]; }
-none_broken() { report && say "# $reported" && [[ $reported =~ broken=0\ excused=0 ]]; }
 
 # ask_all FIRST [COUNT]: a new connection from each of the same ports to each VIP.
 ask_all() {

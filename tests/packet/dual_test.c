@@ -15,8 +15,8 @@
 #include <netinet/in.h>
 #include <stdio.h>
 
-#include "choose/flow.h"
 #include "dp/verdict.h"
+#include "flow/flow.h"
 
 #include "../lib/run/engines.h"
 #include "../lib/world/world.h"

@@ -13,7 +13,7 @@
 
 #include <netinet/in.h>
 
-#include "choose/flow.h"
+#include "flow/flow.h"
 
 #include "../lib/rows/packets.h"
 #include "../lib/run/engines.h"

@@ -23,9 +23,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "choose/flow.h"
 #include "dp/verdict.h"
 #include "engine/native.h"
+#include "flow/flow.h"
 
 #include "../lib/frame/frame.h"
 #include "../lib/model/space.h"

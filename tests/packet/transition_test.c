@@ -14,8 +14,8 @@
 
 #include <netinet/in.h>
 
-#include "choose/flow.h"
 #include "dp/verdict.h"
+#include "flow/flow.h"
 
 #include "../lib/run/engines.h"
 #include "../lib/world/world.h"

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "sim/events.h"
-#include "sim/flows.h"
 #include "sim/router.h"
 #include "sim/scheme.h"
 

@@ -15,7 +15,7 @@
 #include "../lib/frame/frame.h"
 #include "../lib/run/story.h"
 #include "base/time.h"
-#include "choose/flow.h"
+#include "flow/flow.h"
 
 static const struct story_file usual = {.pool = "on_down_keep: 24h, " STORY_SIZED(509)};
 

@@ -64,11 +64,10 @@ static const struct conf_key keys[] = {
 	 AT(conf_service, second_chance),
 	 .choices = "false|true",
 	 .fallback = "false",
-	 .help = "with forward: gue; while a slot is in transition its packets name its other "
-		 "owner "
-		 "too, in GUE's variant 0, and a backend that knows no such TCP connection hands "
-		 "them on to that one, if its agent has peers; the room for the larger header is "
-		 "always kept free"},
+	 .help = "with forward: gue; packets whose slot does not say for certain which backend "
+		 "has their TCP connection name a second one, in GUE's variant 0, and a backend "
+		 "that knows no such connection hands them on to that one, if its agent has "
+		 "peers; the room for the larger header is always kept free"},
 	{.path = "services[].policy",
 	 .type = CONF_TYPE_CHOICE,
 	 AT(conf_service, policy),

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "weir/balancer/assemble.h"
-#include "weir/balancer/records.h"
 #include "weir/balancer/state.h"
+#include "weir/tables/records.h"
 
 static uint64_t backend_identity(const void *table, uint32_t index)
 {

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/time.h"
-#include "choose/flow.h"
+#include "flow/flow.h"
 #include "weir/balancer/state.h"
 
 enum {

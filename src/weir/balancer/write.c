@@ -25,7 +25,7 @@ static uint32_t host_bits(unsigned length, unsigned total)
 	return bits >= 32 ? UINT32_MAX : (1U << bits) - 1;
 }
 
-/* The age up to which an entry holds: ages count from 1 (choose/flow.h). */
+/* The age up to which an entry holds: ages count from 1 (flow/flow.h). */
 static uint32_t ticks(uint64_t ms)
 {
 	return (uint32_t)((ms * TIME_MILLI_NS + (1ULL << ABI_TICK_SHIFT) - 1) >> ABI_TICK_SHIFT) +

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "weir/cli/sizes.h"
+#include "weir/check/sizes.h"
 
 #include <linux/ip.h>
 #include <linux/ipv6.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "weir/cli/schema.h"
+#include "weir/check/schema.h"
 
 #include <stdlib.h>
 #include <string.h>

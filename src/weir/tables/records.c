@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "weir/balancer/records.h"
+#include "weir/tables/records.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
  */
 #pragma once
 
-#include "choose/flow.h"
 #include "dp/abi.h"
+#include "flow/flow.h"
 #include "pkt/parse.h"
 
 /* A flow that begins: TCP's first SYN, any datagram. */

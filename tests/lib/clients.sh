@@ -1,0 +1,20 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# What is asked of the connections that tests/e2e/clients.c keeps alive. Needs netns.sh; the
+# clients run as `clients`, and $CONTROL is the descriptor of their FIFO.
+
+control() { echo "$*" >&"$CONTROL"; }
+
+# report: their counts, as a line in $reported.
+reports=0
+report() {
+	local mark=r$((reports++))
+	control "report $mark"
+	wait_for 10 grep -q "^report $mark " "$DIR/clients.log" || fail "the clients answer"
+	reported=$(grep "^report $mark " "$DIR/clients.log")
+}
+
+# live COUNT: are so many connections alive?
+live() { report && [[ $reported =~ live=([0-9]+) ]] && [ "${BASH_REMATCH[1]}" -ge "$1" ]; }
+none_broken() { report && say "# $reported" && [[ $reported =~ broken=0\ excused=0 ]]; }
