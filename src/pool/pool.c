@@ -431,7 +431,8 @@ static void pass_doubt(struct writing *writing)
 	if (!pool->begun)
 		pool->starting_until_ms = writing->now_ms + STARTING_MS;
 	if (!pool->begun && pool->doubt_ms) {
-		pool->doubt_until_ms = writing->now_ms + pool->doubt_ms;
+		/* Whoever stood in till then has no transition to speak for its flows. */
+		pool->doubt_until_ms = pool->starting_until_ms + pool->doubt_ms;
 		pool->doubt = true;
 	}
 	pool->begun = true;
