@@ -113,11 +113,12 @@ static json_t *ask_handler(struct client *client)
 {
 	struct control *control = client->control;
 	json_error_t error;
-	json_t *request = json_loadb(client->request, client->request_length, 0, &error);
+	json_t *request =
+		json_loadb(client->request, client->request_length, JSON_REJECT_DUPLICATES, &error);
 	json_t *answer;
 
 	if (!request)
-		return error_answer("the request is no JSON");
+		return error_answer("the request is no JSON, or has a key twice");
 	if (json_is_object(request))
 		answer = control->handler(control->arg, request);
 	else

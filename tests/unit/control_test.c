@@ -234,7 +234,8 @@ static void test_round_trip(void **state)
 
 static void test_garbage(void **state)
 {
-	static const char no_json[] = "{\"error\":\"the request is no JSON\"}\n";
+	static const char no_json[] =
+		"{\"error\":\"the request is no JSON, or has a key twice\"}\n";
 	static const char no_object[] = "{\"error\":\"the request is no JSON object\"}\n";
 	static const struct {
 		const char *request, *answer;
@@ -246,6 +247,7 @@ static void test_garbage(void **state)
 		{"\xff\xfe\n", no_json},
 		{"{\"echo\":\"\xc3\x28\"}\n", no_json},
 		{"GET / HTTP/1.1\r\n\r\n", no_json},
+		{"{\"echo\":1,\"echo\":2}\n", no_json},
 		{"[]\n", no_object},
 		{"[{\"echo\":1}]\n", no_object},
 		{"{\"echo\":1}\n", "{\"echo\":1}\n"},

@@ -260,6 +260,7 @@ static void test_out_of_reach(void **state)
 	assert_int_equal(rmdir(aside), 0);
 	assert_int_equal(symlink("/etc/passwd", path), 0);
 	assert_int_equal(store_load(path, &overrides, &err), -ELOOP);
+	assert_non_null(strstr(err.text, "it is no regular file"));
 	assert_int_equal(store_set_aside(path), 0);
 	assert_int_equal(unlink(aside), 0);
 	assert_int_equal(mkfifo(path, 0600), 0);
@@ -270,12 +271,16 @@ static void test_out_of_reach(void **state)
 	assert_int_equal(store_save(path, &overrides, &err), 0);
 	assert_int_equal(mkdir(fresh, 0700), 0);
 	overrides_remove(&overrides, &overrides.list[0]);
-	assert_int_equal(store_save(path, &overrides, &err), -EISDIR);
-	assert_non_null(strstr(err.text, "cannot write "));
+	assert_int_equal(store_save(path, &overrides, &err), -EEXIST);
+	assert_non_null(strstr(err.text, fresh));
 	assert_int_equal(rmdir(fresh), 0);
 	overrides_fini(&overrides);
 	assert_int_equal(store_load(path, &overrides, &err), 0);
 	assert_int_equal(overrides.count, 4);
+	/* A link in the place of what is written is neither followed nor in the way. */
+	assert_int_equal(symlink("/dev/full", fresh), 0);
+	assert_int_equal(store_save(path, &overrides, &err), 0);
+	assert_false(is_there(fresh));
 	overrides_fini(&overrides);
 	assert_int_equal(store_save(path, &overrides, &err), 0);
 }

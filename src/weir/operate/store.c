@@ -94,8 +94,12 @@ int store_read(const char *path, store_parse *parse, void *ret, struct err *err)
 	size_t size;
 	int code = read_text(path, &text, &size);
 
+	if (code == -ENOENT)
+		return 0;
+	if (code == -EINVAL || code == -ELOOP)
+		return err_set(err, code, "cannot read %s: it is no regular file", path);
 	if (code)
-		return code == -ENOENT ? 0 : fail(err, "read", path, code);
+		return fail(err, "read", path, code);
 	code = parse(text, size, ret, &why);
 	if (code)
 		err_set(err, code, "%s is damaged: %s", path, why.text);
@@ -120,11 +124,13 @@ static int write_all(int fd, const char *text, size_t length)
 	return 0;
 }
 
+/* Whatever stands there is no one's: a writer's that died, or a link, which is not followed. */
 static int write_file(const char *path, const char *text)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
-	int code;
+	int fd, code;
 
+	unlink(path);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
 	if (fd < 0)
 		return -errno;
 	code = fchmod(fd, FILE_MODE) ? -errno : write_all(fd, text, strlen(text));
@@ -151,20 +157,22 @@ static int sync_directory(const char *path)
 	return code;
 }
 
-static int replace_file(const char *path, const char *text)
+static int replace_file(const char *path, const char *text, struct err *err)
 {
 	char fresh[TEXT_MAX];
 	int code;
 
 	snprintf(fresh, sizeof(fresh), "%s.new", path);
 	code = write_file(fresh, text);
+	if (code == -EEXIST)
+		return fail(err, "replace", fresh, code);
 	if (!code && rename(fresh, path))
 		code = -errno;
-	if (code) {
+	if (code)
 		unlink(fresh);
-		return code;
-	}
-	return sync_directory(path);
+	else
+		code = sync_directory(path);
+	return code ? fail(err, "write", path, code) : 0;
 }
 
 static int remove_file(const char *path)
@@ -193,11 +201,13 @@ int store_write(const char *path, json_t *json, struct err *err)
 	char *text = json ? json_dumps(json, JSON_INDENT(1)) : NULL;
 	int code = text ? make_directory(path) : -ENOMEM;
 
-	if (!code)
-		code = replace_file(path, text);
+	if (code)
+		fail(err, "write", path, code);
+	else
+		code = replace_file(path, text, err);
 	free(text);
 	json_decref(json);
-	return code ? fail(err, "write", path, code) : 0;
+	return code;
 }
 
 int store_set_aside(const char *path)
