@@ -20,6 +20,11 @@ static inline uint64_t time_now_ns(void)
 	return (uint64_t)now.tv_sec * TIME_SECOND_NS + (uint64_t)now.tv_nsec;
 }
 
+static inline uint64_t time_now_ms(void)
+{
+	return time_now_ns() / TIME_MILLI_NS;
+}
+
 /* CLOCK_REALTIME. */
 static inline uint64_t time_wall_ms(void)
 {

@@ -13,6 +13,7 @@
 #include "pool/pool.h"
 
 const char *show_tracking(enum conf_tracking tracking);
+/* In the file of overrides too (weir/operate/overrides.c): under another name none is read. */
 const char *show_admin(enum pool_admin admin);
 const char *show_health(enum pool_health health);
 

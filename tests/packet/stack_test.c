@@ -14,14 +14,15 @@
 #include <cmocka.h>
 
 #include <bpf/libbpf.h>
-#include <glob.h>
 #include <linux/bpf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { PATH_LIMIT = 512, STACK_MAX = 512, STEP = 32, FRAMES_MAX = 8, REGISTERS = 11 };
+#include "tests/lib/kernel/objects.h"
+
+enum { STACK_MAX = 512, STEP = 32, FRAMES_MAX = 8, REGISTERS = 11 };
 
 /* Of one instruction's function, at its first instruction. */
 struct function {
@@ -35,8 +36,6 @@ struct program {
 	size_t count;
 	struct function *functions; /* by the first instruction */
 };
-
-static glob_t objects;
 
 static bool is_call(const struct bpf_insn *insn)
 {
@@ -173,29 +172,6 @@ static void test_counts(void **state)
 	assert_int_equal(chain(&program, 0, 1), 128);
 }
 
-static int find_objects(void **state)
-{
-	char self[PATH_LIMIT], path[PATH_LIMIT + 32];
-	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-	(void)state;
-	if (length <= 0)
-		return -1;
-	self[length] = '\0';
-	/* BUILD/tests/packet/stack_test */
-	for (int up = 0; up < 3; up++)
-		*strrchr(self, '/') = '\0';
-	snprintf(path, sizeof(path), "%s/src/*/*.bpf.o", self);
-	return glob(path, 0, NULL, &objects);
-}
-
-static int forget_objects(void **state)
-{
-	(void)state;
-	globfree(&objects);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -203,5 +179,5 @@ int main(void)
 		cmocka_unit_test(test_stack),
 	};
 
-	return cmocka_run_group_tests(tests, find_objects, forget_objects);
+	return cmocka_run_group_tests(tests, objects_find, objects_forget);
 }

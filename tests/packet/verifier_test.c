@@ -23,15 +23,15 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "dp/abi.h"
+#include "tests/lib/kernel/objects.h"
 
-enum { VERIFIED_MAX = 100000, SWITCHES_MAX = 6, BITS_MAX = 32, PATH_LIMIT = 512, LOG_SHOWN = 8000 };
+enum { VERIFIED_MAX = 100000, SWITCHES_MAX = 6, BITS_MAX = 32, LOG_SHOWN = 8000 };
 
 /* A switch is on as 1 where it is a byte, else with this in every byte: 1285 as an MSS. */
 enum { ON_BYTE = 5 };
@@ -50,8 +50,6 @@ struct switches {
 	size_t count;
 	struct one_switch of[SWITCHES_MAX];
 };
-
-static glob_t objects;
 
 /* What libbpf complains of holds the verifier's log, of which the end says why. */
 static int print_complaint(enum libbpf_print_level level, const char *format, va_list args)
@@ -278,28 +276,10 @@ static void test_finds_switches(void **state)
 	assert_true(bits & ABI_HAS_TRACK && bits & ABI_HAS_TRACE && bits & ABI_HAS_FRAGMENT);
 }
 
-static int find_objects(void **state)
+static int begin(void **state)
 {
-	char self[PATH_LIMIT], path[PATH_LIMIT + 32];
-	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-	(void)state;
 	libbpf_set_print(print_complaint);
-	if (length <= 0)
-		return -1;
-	self[length] = '\0';
-	/* BUILD/tests/packet/verifier_test */
-	for (int up = 0; up < 3; up++)
-		*strrchr(self, '/') = '\0';
-	snprintf(path, sizeof(path), "%s/src/*/*.bpf.o", self);
-	return glob(path, 0, NULL, &objects);
-}
-
-static int forget_objects(void **state)
-{
-	(void)state;
-	globfree(&objects);
-	return 0;
+	return objects_find(state);
 }
 
 int main(void)
@@ -309,5 +289,5 @@ int main(void)
 		cmocka_unit_test(test_verified_instructions),
 	};
 
-	return cmocka_run_group_tests(tests, find_objects, forget_objects);
+	return cmocka_run_group_tests(tests, begin, objects_forget);
 }

@@ -52,11 +52,9 @@ static void test_death_before_settling(void **state)
 	(void)state;
 	story_begin(&usual);
 	story_all_healthy();
-	for (uint32_t flow = 0; flow < STORY_FLOWS; flow += 2)
-		story_connect(flow);
+	story_connect_half(0);
 	balancer_set_admin(story.balancer, 0, 2, POOL_DRAIN, story.now_ms);
-	for (uint32_t flow = 1; flow < STORY_FLOWS; flow += 2)
-		story_connect(flow);
+	story_connect_half(1);
 	assert_int_equal(story_moving(), 0);
 	story_restart(&usual);
 	assert_true(story_moving() > 0);
@@ -189,12 +187,10 @@ static void test_flip_of_an_old_transition(void **state)
 	(void)state;
 	story_begin(&usual);
 	story_all_healthy();
-	for (uint32_t flow = 0; flow < STORY_FLOWS; flow += 2)
-		story_connect(flow);
+	story_connect_half(0);
 	balancer_set_health(story.balancer, 0, 2, POOL_UNHEALTHY, story.now_ms);
 	balancer_settle(story.balancer, story.now_ms);
-	for (uint32_t flow = 1; flow < STORY_FLOWS; flow += 2)
-		story_connect(flow);
+	story_connect_half(1);
 	balancer_set_health(story.balancer, 0, 2, POOL_HEALTHY, story.now_ms);
 	balancer_settle(story.balancer, story.now_ms);
 	for (int i = 0; i < 6; i++)

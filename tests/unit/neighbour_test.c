@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is asked of the kernel's neighbour tables, and given back: see tests/lib/pairs.h. */
+/* What is asked of the kernel's neighbour tables, and given back: see tests/lib/kernel/pairs.h. */
 #include <errno.h>
 #include <linux/neighbour.h>
 #include <net/if.h>
@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
+#include "../lib/kernel/pairs.h"
 #include "../lib/loop.h"
-#include "../lib/pairs.h"
 #include "net/nexthop.h"
 #include "net/rtnl.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Next hops against the real kernel: the two namespaces of tests/lib/pairs.h. */
+/* Next hops against the real kernel: the two namespaces of tests/lib/kernel/pairs.h. */
 #include "net/nexthop.h"
 
 #include <errno.h>
@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
+#include "../lib/kernel/pairs.h"
 #include "../lib/loop.h"
-#include "../lib/pairs.h"
 #include "net/rtnl.h"
 
 static uv_loop_t loop;

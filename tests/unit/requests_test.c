@@ -47,17 +47,12 @@ static void ignore_record(void *arg, uint32_t record)
 	(void)record;
 }
 
-static uint64_t now_ms(void)
-{
-	return time_now_ns() / TIME_MILLI_NS;
-}
-
 /* As a start of the daemon, over what is kept. */
 static void begin(void)
 {
 	const struct balancer_start start = {
 		.health = POOL_HEALTHY,
-		.now_ms = now_ms(),
+		.now_ms = time_now_ms(),
 		.new_backend = ignore_record,
 		.new_service = ignore_record,
 		.prepare = requests_prepare,

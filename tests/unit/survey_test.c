@@ -156,8 +156,7 @@ static void test_flap(void **state)
 	(void)state;
 	story_begin(&usual);
 	story_all_healthy();
-	for (uint32_t flow = 0; flow < STORY_FLOWS; flow += 2)
-		story_connect(flow);
+	story_connect_half(0);
 	balancer_set_health(story.balancer, 0, 2, POOL_UNHEALTHY, story.now_ms);
 	for (uint32_t flow = 1; flow < STORY_FLOWS; flow += 2) {
 		story_connect(flow);
@@ -181,11 +180,9 @@ static void test_two_fail(void **state)
 	(void)state;
 	story_begin(&usual);
 	story_all_healthy();
-	for (uint32_t flow = 0; flow < STORY_FLOWS; flow += 2)
-		story_connect(flow);
+	story_connect_half(0);
 	balancer_set_admin(story.balancer, 0, 2, POOL_DRAIN, story.now_ms);
-	for (uint32_t flow = 1; flow < STORY_FLOWS; flow += 2)
-		story_connect(flow);
+	story_connect_half(1);
 	balancer_set_admin(story.balancer, 0, 1, POOL_DRAIN, story.now_ms);
 	story_all_stay();
 	balancer_settle(story.balancer, story.now_ms);

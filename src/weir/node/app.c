@@ -29,11 +29,6 @@ enum {
 	VLANS_TEXT_MAX = 12, /* "4094.4094" */
 };
 
-static uint64_t now_ms(void)
-{
-	return time_now_ns() / TIME_MILLI_NS;
-}
-
 static const struct conf_pool *conf_pool(const struct app_backend *backend)
 {
 	return &backend->app->conf->pools[backend->pool];
@@ -62,7 +57,7 @@ static void on_deadline(uv_timer_t *timer);
 static void on_survey(uv_timer_t *timer)
 {
 	struct app *app = timer->data;
-	uint64_t pause = balancer_survey(app->balancer, now_ms());
+	uint64_t pause = balancer_survey(app->balancer, time_now_ms());
 
 	if (pause != UINT64_MAX)
 		uv_timer_start(&app->survey, on_survey, pause, 0);
@@ -70,7 +65,7 @@ static void on_survey(uv_timer_t *timer)
 
 static void arm_deadline(struct app *app)
 {
-	uint64_t now = now_ms(), deadline = balancer_deadline_ms(app->balancer, now);
+	uint64_t now = time_now_ms(), deadline = balancer_deadline_ms(app->balancer, now);
 
 	if (deadline == UINT64_MAX)
 		uv_timer_stop(&app->deadline);
@@ -85,14 +80,14 @@ static void on_deadline(uv_timer_t *timer)
 {
 	struct app *app = timer->data;
 
-	balancer_tick(app->balancer, now_ms());
+	balancer_tick(app->balancer, time_now_ms());
 	arm_deadline(app);
 }
 
 void app_settle(struct app *app)
 {
 	uv_timer_stop(&app->settle);
-	balancer_settle(app->balancer, now_ms());
+	balancer_settle(app->balancer, time_now_ms());
 	arm_deadline(app);
 }
 
@@ -109,7 +104,7 @@ static void on_health(void *arg, struct health_check *check, enum health_state s
 	bool healthy = state == HEALTH_HEALTHY;
 
 	balancer_set_health(backend->app->balancer, backend->pool, backend->member,
-			    healthy ? POOL_HEALTHY : POOL_UNHEALTHY, now_ms());
+			    healthy ? POOL_HEALTHY : POOL_UNHEALTHY, time_now_ms());
 	if (!uv_is_active((uv_handle_t *)&backend->app->settle))
 		uv_timer_start(&backend->app->settle, on_settle, SETTLE_MS, 0);
 	log_write(LOG_INFO, &backend->log, healthy ? "backend is healthy" : "backend is unhealthy",
@@ -278,7 +273,7 @@ static int fill_tables(struct app *app, struct err *err)
 {
 	const struct balancer_start start = {
 		.health = POOL_UNKNOWN,
-		.now_ms = now_ms(),
+		.now_ms = time_now_ms(),
 		.new_backend = on_new_backend,
 		.new_service = on_new_service,
 		.relying = on_relying,
@@ -316,7 +311,7 @@ static int start_check(struct app *app, struct app_backend *backend)
 
 	if (check->type == CONF_CHECK_NONE) {
 		balancer_set_health(app->balancer, backend->pool, backend->member, POOL_HEALTHY,
-				    now_ms());
+				    time_now_ms());
 		return 0;
 	}
 	return health_add(app->health, &spec, on_health, backend, &backend->check);

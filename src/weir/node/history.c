@@ -39,7 +39,7 @@ void history_load(struct app *app)
 void history_prepare(struct app *app, size_t at, struct pool *pool)
 {
 	int ret = generations_begin(&app->generations, app->conf, at, pool, time_wall_ms(),
-				    time_now_ns() / TIME_MILLI_NS);
+				    time_now_ms());
 
 	if (ret < 0)
 		log_info("pool begins without what it was before", "pool=%s reason=%s",

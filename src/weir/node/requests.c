@@ -26,11 +26,6 @@ static const struct conf_backend *conf_backend(const struct target *target)
 	return &conf_pool(target)->backends[target->member];
 }
 
-static uint64_t now_ms(void)
-{
-	return time_now_ns() / TIME_MILLI_NS;
-}
-
 static struct override *override_of(const struct target *target)
 {
 	return overrides_find(&target->app->overrides, conf_pool(target)->name,
@@ -182,7 +177,7 @@ void requests_load(struct app *app)
 void requests_prepare(void *arg, size_t at, struct pool *pool)
 {
 	struct target target = {arg, at, 0};
-	uint64_t now = now_ms();
+	uint64_t now = time_now_ms();
 
 	for (; target.member < pool_member_count(pool); target.member++) {
 		const struct override *override = override_of(&target);
@@ -200,7 +195,7 @@ static void apply(const struct target *target)
 {
 	struct balancer *balancer = target->app->balancer;
 	const struct override *override = override_of(target);
-	uint64_t now = now_ms();
+	uint64_t now = time_now_ms();
 
 	balancer_set_admin(balancer, target->pool, target->member, state_of(target, override),
 			   began_ms(override, now));

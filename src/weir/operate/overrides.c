@@ -12,12 +12,7 @@
 #include <string.h>
 
 #include "weir/operate/kept.h"
-
-static const char *const state_names[] = {
-	[POOL_ACTIVE] = "active",
-	[POOL_DRAIN] = "drain",
-	[POOL_MAINT] = "maint",
-};
+#include "weir/show.h"
 
 void overrides_fini(struct overrides *overrides)
 {
@@ -117,7 +112,7 @@ static json_t *to_json(const struct override *override)
 		json_pack("{s:s, s:s}", "pool", override->pool, "backend", override->backend);
 
 	if (override->has_state) {
-		json_object_set_new(object, "state", json_string(state_names[override->state]));
+		json_object_set_new(object, "state", json_string(show_admin(override->state)));
 		json_object_set_new(object, "state_since_ms",
 				    json_integer((json_int_t) override->state_since_ms));
 	}
@@ -157,7 +152,7 @@ static bool parse_state(const struct parsed *parsed, struct override *ret)
 	if (!parsed->state)
 		return parsed->state_since < 0;
 	for (int i = POOL_ACTIVE; i <= POOL_MAINT; i++) {
-		if (strcmp(parsed->state, state_names[i]) != 0)
+		if (strcmp(parsed->state, show_admin((enum pool_admin)i)) != 0)
 			continue;
 		ret->has_state = true;
 		ret->state = (enum pool_admin)i;

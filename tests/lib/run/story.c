@@ -154,6 +154,12 @@ void story_connect_all(void)
 		story_connect(flow);
 }
 
+void story_connect_half(uint32_t first)
+{
+	for (uint32_t flow = first; flow < STORY_FLOWS; flow += 2)
+		story_connect(flow);
+}
+
 void story_all_stay(void)
 {
 	for (uint32_t flow = 0; flow < STORY_FLOWS; flow++)

@@ -71,6 +71,8 @@ void story_pass(uint64_t ms);
 uint32_t story_segment(uint32_t flow, uint8_t tcp_flags);
 void story_connect(uint32_t flow);
 void story_connect_all(void);
+/* Every second one: 0 those of even numbers, 1 the others. */
+void story_connect_half(uint32_t first);
 /* Each flow's next segment goes where it began. */
 void story_all_stay(void);
 /* Flows that a backend got with the SYN. */

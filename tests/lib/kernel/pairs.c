@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "tests/lib/pairs.h"
+#include "tests/lib/kernel/pairs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
