@@ -13,9 +13,8 @@
 #include "hash/maglev.h"
 #include "pool/pool.h"
 
-enum { MEMBERS = 5, SIZE = 251, IDLE_MS = 300000, DATAGRAM_MS = 30000, DOUBT_MS = 5000 };
-enum { FIRST = 100 };         /* the members' records */
-enum { STARTING_MS = 10000 }; /* in which a fresh table comes to know its members */
+enum { MEMBERS = 5, SIZE = 251, IDLE_MS = 300000, DATAGRAM_MS = 30000 };
+enum { FIRST = 100 }; /* the members' records */
 
 static struct pool *pool;
 static uint64_t slots[SIZE];
@@ -418,81 +417,6 @@ static void test_hold(void **state)
 	assert_int_equal(count_moving(), 0);
 }
 
-/*
- * Who stands in while a fresh table comes to know its members is nobody's previous, and may have
- * got flows all the same: the slot stays in doubt for an idle time after it.
- */
-static void test_doubt_of_stand_ins(void **state)
-{
-	const uint64_t back_ms = 2000 + STARTING_MS - 1;
-	uint32_t stood_in = 0;
-
-	(void)state;
-	pool_free(pool);
-	pool = make(MEMBERS, DOUBT_MS);
-	pool_set_health(pool, 1, POOL_UNHEALTHY, 2000);
-	pool_write_slots(pool, slots, 2000);
-	pool_set_health(pool, 1, POOL_HEALTHY, back_ms);
-	pool_update_slots(pool, slots, back_ms);
-	survey(back_ms + 1);
-	pool_update_slots(pool, slots, back_ms + DOUBT_MS - 1);
-	for (uint32_t slot = 0; slot < SIZE; slot++) {
-		stood_in += pool_slot_owner(pool, slot) == 1;
-		assert_int_equal(abi_slot_previous(slots[slot]), 0);
-		assert_true(slots[slot] & ABI_SLOT_DOUBT);
-	}
-	assert_true(stood_in > 0);
-}
-
-static void test_doubt(void **state)
-{
-	(void)state;
-	pool_free(pool);
-	pool = make(MEMBERS, DOUBT_MS);
-	pool_write_slots(pool, slots, 2000);
-	for (uint32_t slot = 0; slot < SIZE; slot++)
-		assert_int_equal(slots[slot] & (ABI_SLOT_DOUBT | ABI_SLOT_TRANSITION),
-				 ABI_SLOT_DOUBT);
-	assert_int_equal(pool_next_deadline_ms(pool, 2000), 2000 + STARTING_MS + DOUBT_MS);
-	down(1, 2000 + STARTING_MS + DOUBT_MS - 1);
-	for (uint32_t slot = 0; slot < SIZE; slot++)
-		assert_true(slots[slot] & ABI_SLOT_DOUBT);
-	/* Another daemon goes on with it from its start; one without second chances does not. */
-	pool_free(pool);
-	pool = make(MEMBERS, DOUBT_MS);
-	assert_int_equal(pool_adopt_slots(pool, slots, 9000), 0);
-	pool_write_slots(pool, slots, 9000);
-	assert_true(slots[7] & ABI_SLOT_DOUBT);
-	pool_update_slots(pool, slots, 9000 + DOUBT_MS - 1);
-	assert_true(slots[SIZE - 1] & ABI_SLOT_DOUBT);
-	assert_int_equal(pool_update_slots(pool, slots, 9000 + DOUBT_MS), SIZE);
-	for (uint32_t slot = 0; slot < SIZE; slot++)
-		assert_false(slots[slot] & ABI_SLOT_DOUBT);
-	assert_int_equal(pool_update_slots(pool, slots, 9001 + DOUBT_MS), 0);
-	/* Those that another serves in their owner's place, and no others, nor after a restart. */
-	down(1, 20000);
-	for (uint32_t slot = 0; slot < SIZE; slot++)
-		assert_int_equal((slots[slot] & ABI_SLOT_DOUBT) != 0,
-				 pool_slot_base(pool, slot) == 1);
-	pool_free(pool);
-	pool = make(MEMBERS, DOUBT_MS);
-	assert_int_equal(pool_adopt_slots(pool, slots, 21000), 0);
-	pool_set_health(pool, 1, POOL_UNHEALTHY, 21000);
-	pool_write_slots(pool, slots, 21000);
-	for (uint32_t slot = 0; slot < SIZE; slot++)
-		assert_int_equal((slots[slot] & ABI_SLOT_DOUBT) != 0,
-				 pool_slot_base(pool, slot) == 1);
-	up(1, 22000);
-	for (uint32_t slot = 0; slot < SIZE; slot++)
-		assert_false(slots[slot] & ABI_SLOT_DOUBT);
-	slots[3] |= ABI_SLOT_DOUBT;
-	pool_free(pool);
-	pool = make(MEMBERS, 0);
-	assert_int_equal(pool_adopt_slots(pool, slots, 9000), 0);
-	pool_write_slots(pool, slots, 9000);
-	assert_false(slots[3] & ABI_SLOT_DOUBT);
-}
-
 /* --- a slow twin of one slot --- */
 
 struct twin {
@@ -610,8 +534,6 @@ int main(void)
 		TEST(test_adoption),
 		TEST(test_adoption_of_strangers),
 		TEST(test_hold),
-		TEST(test_doubt),
-		TEST(test_doubt_of_stand_ins),
 		TEST(test_twin),
 	};
 

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Slots in doubt (ABI_SLOT_DOUBT), as pool/pool.h writes them: which, and for how long. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "dp/abi.h"
+#include "pool/pool.h"
+
+enum { MEMBERS = 5, SIZE = 251, IDLE_MS = 300000, DOUBT_MS = 5000, ODD = 1 };
+enum { STARTING_MS = 10000 }; /* in which a fresh table comes to know its members */
+
+static struct pool *pool;
+static uint64_t slots[SIZE];
+
+/* In place of the pool that there is. All are healthy. */
+static void make(uint64_t doubt_ms)
+{
+	static const char *const names[MEMBERS] = {"m0", "m1", "m2", "m3", "m4"};
+	struct pool_member_spec members[MEMBERS];
+	struct pool_spec spec = {
+		.name = "web",
+		.seed = 7,
+		.table_size = SIZE,
+		.on_down_keep_ms = 1000,
+		.idle_ms = IDLE_MS,
+		.datagram_ms = IDLE_MS,
+		.doubt_ms = doubt_ms,
+		.members = members,
+		.member_count = MEMBERS,
+	};
+
+	pool_free(pool);
+	for (uint32_t i = 0; i < MEMBERS; i++)
+		members[i] = (struct pool_member_spec){
+			.name = names[i],
+			.identity = 1000 + i,
+			.weight = 10,
+			.index = 100 + i,
+			.health = POOL_HEALTHY,
+		};
+	assert_int_equal(pool_new(&spec, &pool), 0);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	memset(slots, 0, sizeof(slots));
+	make(DOUBT_MS);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	pool_free(pool);
+	pool = NULL;
+	return 0;
+}
+
+static void turn(enum pool_health health, uint64_t now_ms)
+{
+	pool_set_health(pool, ODD, health, now_ms);
+	pool_update_slots(pool, slots, now_ms);
+}
+
+static void adopt(uint64_t doubt_ms, enum pool_health health, uint64_t now_ms)
+{
+	make(doubt_ms);
+	assert_int_equal(pool_adopt_slots(pool, slots, now_ms), 0);
+	pool_set_health(pool, ODD, health, now_ms);
+	pool_write_slots(pool, slots, now_ms);
+}
+
+static uint32_t count_doubts(void)
+{
+	uint32_t count = 0;
+
+	for (uint32_t slot = 0; slot < SIZE; slot++)
+		count += (slots[slot] & ABI_SLOT_DOUBT) != 0;
+	return count;
+}
+
+/* Another node may know more of all slots: for an idle time, beyond what a start takes. */
+static void test_start(void **state)
+{
+	const uint64_t end_ms = 2000 + STARTING_MS + DOUBT_MS;
+
+	(void)state;
+	pool_write_slots(pool, slots, 2000);
+	for (uint32_t slot = 0; slot < SIZE; slot++)
+		assert_int_equal(slots[slot] & (ABI_SLOT_DOUBT | ABI_SLOT_TRANSITION),
+				 ABI_SLOT_DOUBT);
+	assert_int_equal(pool_next_deadline_ms(pool, 2000), end_ms);
+	turn(POOL_UNHEALTHY, end_ms - 1);
+	assert_int_equal(count_doubts(), SIZE);
+	turn(POOL_HEALTHY, end_ms);
+	assert_int_equal(count_doubts(), 0);
+}
+
+/* Another daemon goes on with it from its start; one without second chances does not. */
+static void test_adopted(void **state)
+{
+	(void)state;
+	pool_write_slots(pool, slots, 2000);
+	adopt(DOUBT_MS, POOL_HEALTHY, 9000);
+	assert_int_equal(count_doubts(), SIZE);
+	pool_update_slots(pool, slots, 9000 + DOUBT_MS - 1);
+	assert_int_equal(count_doubts(), SIZE);
+	assert_int_equal(pool_update_slots(pool, slots, 9000 + DOUBT_MS), SIZE);
+	assert_int_equal(count_doubts(), 0);
+	assert_int_equal(pool_update_slots(pool, slots, 9001 + DOUBT_MS), 0);
+	slots[3] |= ABI_SLOT_DOUBT;
+	adopt(0, POOL_HEALTHY, 20000);
+	assert_int_equal(count_doubts(), 0);
+}
+
+static void assert_doubts_of_odd(void)
+{
+	for (uint32_t slot = 0; slot < SIZE; slot++)
+		assert_int_equal((slots[slot] & ABI_SLOT_DOUBT) != 0,
+				 pool_slot_base(pool, slot) == ODD);
+}
+
+/* Those that another serves in their owner's place, and no others, also after a restart. */
+static void test_in_place(void **state)
+{
+	(void)state;
+	pool_write_slots(pool, slots, 2000);
+	pool_update_slots(pool, slots, 2000 + STARTING_MS + DOUBT_MS);
+	turn(POOL_UNHEALTHY, 20000);
+	assert_doubts_of_odd();
+	adopt(DOUBT_MS, POOL_UNHEALTHY, 21000);
+	assert_doubts_of_odd();
+	turn(POOL_HEALTHY, 22000);
+	assert_int_equal(count_doubts(), 0);
+}
+
+static bool nowhere(const void *arg, uint32_t slot)
+{
+	(void)arg;
+	(void)slot;
+	return false;
+}
+
+/*
+ * Who stands in while a fresh table comes to know its members is nobody's previous, and may have
+ * got flows all the same: the slot stays in doubt for an idle time after it.
+ */
+static void test_stand_ins(void **state)
+{
+	const uint64_t back_ms = 2000 + STARTING_MS - 1;
+
+	(void)state;
+	pool_set_health(pool, ODD, POOL_UNHEALTHY, 2000);
+	pool_write_slots(pool, slots, 2000);
+	turn(POOL_HEALTHY, back_ms);
+	assert_true(pool_moving_slots(pool) > 0);
+	pool_begin_survey(pool, back_ms + 1);
+	pool_end_survey(pool, nowhere, NULL, slots);
+	assert_int_equal(pool_moving_slots(pool), 0);
+	pool_update_slots(pool, slots, back_ms + DOUBT_MS - 1);
+	for (uint32_t slot = 0; slot < SIZE; slot++)
+		assert_int_equal(abi_slot_previous(slots[slot]), 0);
+	assert_int_equal(count_doubts(), SIZE);
+}
+
+int main(void)
+{
+#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(test_start),
+		TEST(test_adopted),
+		TEST(test_in_place),
+		TEST(test_stand_ins),
+	};
+#undef TEST
+
+	return cmocka_run_group_tests_name("doubt", tests, NULL, NULL);
+}
