@@ -53,7 +53,8 @@ int host_netns_id(const char *name, int32_t *ret, struct err *err)
 	int fd, error;
 
 	snprintf(path, sizeof(path), "/run/netns/%s", name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* A FIFO's writer is not waited for. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return err_set(err, -errno, "network namespace %s: %s", path, strerror(errno));
 	error = ask(RTM_GETNSID, fd, &id);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "host/host.h"
@@ -210,6 +211,26 @@ static int set_up(void **state)
 	       system("ip link add v0 type veth peer name v1");
 }
 
+/* In a directory of its own: a FIFO among the namespaces would make others wait. */
+static void test_a_fifo_is_no_namespace(void **state)
+{
+	char directory[] = "/tmp/weir-host-XXXXXX", path[64], name[80];
+	int32_t id = 7;
+	struct err err;
+
+	(void)state;
+	mkdir("/run/netns", 0755);
+	assert_non_null(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/fifo", directory);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	snprintf(name, sizeof(name), "../..%s", path);
+	assert_true(host_netns_id(name, &id, &err) < 0);
+	assert_non_null(strstr(err.text, "it has no id"));
+	assert_int_equal(id, 7);
+	unlink(path);
+	rmdir(directory);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -218,6 +239,7 @@ int main(void)
 		cmocka_unit_test(test_below_a_vlan),
 		cmocka_unit_test(test_many_addresses_are_listed),
 		cmocka_unit_test(test_local_routes_come_and_go),
+		cmocka_unit_test(test_a_fifo_is_no_namespace),
 		cmocka_unit_test(test_sysctls_read_back_and_refuse),
 		cmocka_unit_test(test_needed_sysctls_follow_the_effective_value),
 	};
