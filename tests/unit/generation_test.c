@@ -285,11 +285,11 @@ static void follow(const char *from, const char *to)
 	expect_after(&old, &new);
 	/* Again and again, until flows from before are gone. */
 	end(&new);
-	begin(&new, to, true, START + 2 * IDLE_MS - 2);
+	begin(&new, to, true, START + IDLE_MS - 1 + GENERATION_WAITS * IDLE_MS - 1);
 	assert_int_equal(new.ret, 1);
 	expect_after(&old, &new);
 	end(&new);
-	begin(&new, to, true, START + 2 * IDLE_MS - 1);
+	begin(&new, to, true, START + IDLE_MS - 1 + GENERATION_WAITS * IDLE_MS);
 	assert_int_equal(new.ret, 0);
 	assert_int_equal(pool_moving_slots(new.pool), 0);
 	end(&new);

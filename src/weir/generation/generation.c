@@ -198,7 +198,7 @@ int generations_begin(const struct generations *generations, const struct conf *
 		return 0;
 	/* A clock that was set back says that it has just been. */
 	if (wall_ms > known->switched_ms &&
-	    wall_ms - known->switched_ms >= conf->node.flows.established_ms)
+	    wall_ms - known->switched_ms >= GENERATION_WAITS * conf->node.flows.established_ms)
 		return 0;
 	return begin_after(pool, &conf->pools[at], &known->before, now_ms);
 }

@@ -51,9 +51,11 @@ void generations_fini(struct generations *generations);
  */
 int generations_turn(struct generations *generations, const struct conf *conf, uint64_t wall_ms);
 /*
- * For the pool of that place, built and not begun, in empty tables: if it was switched within the
- * idle time of flows, it begins after what it was. 1 if so; 0; or -errno: it is as if it were new.
+ * For the pool of that place, built and not begun, in empty tables: if it was switched within so
+ * many idle times of flows, it begins after what it was. 1 if so; 0; or -errno: it is as if it were
+ * new. One would do for flows that nobody heard of; those of other nodes are in use beyond it.
  */
+enum { GENERATION_WAITS = 4 };
 int generations_begin(const struct generations *generations, const struct conf *conf, size_t at,
 		      struct pool *pool, uint64_t wall_ms, uint64_t now_ms);
 
