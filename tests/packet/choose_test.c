@@ -45,6 +45,7 @@ static void begin(const char *service, const char *vip)
 {
 	static const struct balancer_start start = {
 		.health = POOL_HEALTHY,
+		.unchecked = POOL_HEALTHY,
 		.now_ms = SECOND_MS,
 		.new_backend = ignore_record,
 		.new_service = ignore_record,

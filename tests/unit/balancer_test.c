@@ -43,6 +43,7 @@ static void begin(const char *pool, const char *services)
 {
 	static const struct balancer_start start = {
 		.health = POOL_UNKNOWN,
+		.unchecked = POOL_HEALTHY,
 		.now_ms = 1000,
 		.new_backend = count_record,
 		.new_service = count_record,

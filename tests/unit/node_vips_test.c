@@ -123,6 +123,7 @@ static int start(struct err *err)
 {
 	static const struct balancer_start begin = {
 		.health = POOL_HEALTHY,
+		.unchecked = POOL_HEALTHY,
 		.new_backend = ignore_record,
 		.new_service = ignore_record,
 	};

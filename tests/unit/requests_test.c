@@ -52,6 +52,7 @@ static void begin(void)
 {
 	const struct balancer_start start = {
 		.health = POOL_HEALTHY,
+		.unchecked = POOL_HEALTHY,
 		.now_ms = time_now_ms(),
 		.new_backend = ignore_record,
 		.new_service = ignore_record,

@@ -34,6 +34,7 @@ static void begin(const char *web, const char *dns, const char *one, const char 
 {
 	static const struct balancer_start start = {
 		.health = POOL_HEALTHY,
+		.unchecked = POOL_HEALTHY,
 		.now_ms = 1000,
 		.new_backend = new_record,
 		.new_service = new_record,

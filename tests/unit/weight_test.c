@@ -38,6 +38,7 @@ static void begin(const char *pool_keys, const char *last, const char *service_k
 {
 	static const struct balancer_start start = {
 		.health = POOL_HEALTHY,
+		.unchecked = POOL_HEALTHY,
 		.now_ms = 1000,
 		.new_backend = ignore,
 		.new_service = ignore,

@@ -23,7 +23,8 @@ struct balancer;
 
 /* How a balancer begins. */
 struct balancer_start {
-	enum pool_health health; /* of backends that no earlier daemon left up */
+	enum pool_health health;    /* of backends that no earlier daemon left up */
+	enum pool_health unchecked; /* the same of those in pools without checks */
 	uint64_t now_ms;
 	/* Records that get a new owner, for their counters start at zero; never NULL. */
 	void (*new_backend)(void *arg, uint32_t record);

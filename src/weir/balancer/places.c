@@ -213,23 +213,23 @@ int places_find_slots(struct balancer *balancer, struct err *err)
 }
 
 /*
- * What an earlier daemon left healthy is, and who is never checked: nothing will say so later than
- * these tables. Of the others the flags do not say why they are not (failed, never checked), so
- * their first check decides, and till then flows stay.
+ * What an earlier daemon left healthy is. Of the others the flags do not say why they are not
+ * (failed, never checked), so their first check decides, and till then flows stay. Who is never
+ * checked is what the start says: nothing will tell more.
  */
 static void inherit_health(struct balancer *balancer, size_t at)
 {
-	bool is_checked = balancer->conf->pools[at].check.type != CONF_CHECK_NONE;
+	const struct balancer_start *start = balancer->start;
+	enum pool_health health = balancer->conf->pools[at].check.type == CONF_CHECK_NONE
+					  ? start->unchecked
+					  : start->health;
 	struct balanced_pool *pool = &balancer->pools[at];
 
 	for (size_t i = 0; i < pool_member_count(pool->pool); i++) {
 		uint32_t flags = balancer->tables->backends[pool->records[i]].flags;
 
-		pool_set_health(pool->pool, i,
-				flags & ABI_BACKEND_HEALTHY || !is_checked
-					? POOL_HEALTHY
-					: balancer->start->health,
-				balancer->start->now_ms);
+		pool_set_health(pool->pool, i, flags & ABI_BACKEND_HEALTHY ? POOL_HEALTHY : health,
+				start->now_ms);
 	}
 }
 

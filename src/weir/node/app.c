@@ -273,6 +273,7 @@ static int fill_tables(struct app *app, struct err *err)
 {
 	const struct balancer_start start = {
 		.health = POOL_UNKNOWN,
+		.unchecked = POOL_HEALTHY,
 		.now_ms = time_now_ms(),
 		.new_backend = on_new_backend,
 		.new_service = on_new_service,
