@@ -49,14 +49,17 @@ PKT_INLINE int wrap_may_name(const struct pkt *pkt, __u32 index)
 PKT_STAGE int wrap_find_other(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct transition to = {.key = TRANSITION_FLOW};
-	__u64 *slot = pkt ? env_slot(pkt->slot) : 0;
+	__u64 *slot = pkt ? env_slot(pkt->slot) : 0, word;
 	__u32 third;
 
 	if (!ctx || !slot)
 		return 0;
-	third = abi_slot_other(*(volatile __u64 *)slot);
+	word = *(volatile __u64 *)slot;
+	third = abi_slot_other(word);
 	pkt->other = 0;
-	if (transition_look(ctx, pkt, &to) != PKT_ON)
+	/* Nobody from before: the word has two, and to look further would cost as much again. */
+	to.begins = abi_slot_current(word);
+	if (word & ABI_SLOT_TRANSITION && transition_look(ctx, pkt, &to) != PKT_ON)
 		return 0;
 	if (wrap_may_name(pkt, to.begins))
 		pkt->other = to.begins;
