@@ -45,13 +45,15 @@ static void adopt_slot(struct pool *pool, uint32_t slot, uint64_t word, const ui
 					 now_ms);
 		return;
 	}
+	pool->seen[owner] = true;
 	served->owner = owner;
 	served->other = members[abi_slot_other(word)];
 	pool->members.items[owner].slots++;
 	pool->doubt |= word & ABI_SLOT_DOUBT && owner == pool_narrow(pool->base[slot]);
 }
 
-int pool_adopt_slots(struct pool *pool, const uint64_t *slots, uint64_t now_ms)
+int pool_adopt_slots(struct pool *pool, const uint64_t *slots, uint64_t starting_until_ms,
+		     uint64_t now_ms)
 {
 	uint16_t *members = members_by_record(pool);
 
@@ -62,8 +64,11 @@ int pool_adopt_slots(struct pool *pool, const uint64_t *slots, uint64_t now_ms)
 		adopt_slot(pool, slot, slots[slot], members, now_ms);
 	free(members);
 	pool->begun = pool->adopted = true;
+	pool->starting_until_ms = starting_until_ms;
+	pool->doubt |= now_ms < starting_until_ms;
 	pool->doubt &= pool->doubt_ms > 0;
-	pool->doubt_until_ms = now_ms + pool->doubt_ms;
+	pool->doubt_until_ms =
+		(now_ms < starting_until_ms ? starting_until_ms : now_ms) + pool->doubt_ms;
 	return 0;
 }
 

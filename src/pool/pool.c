@@ -19,9 +19,6 @@
 #include "hash/ring.h"
 #include "pool/state.h"
 
-/* In this time after a start from nothing the members' first checks come in. */
-enum { STARTING_MS = 10000 };
-
 /* Where the words of changed slots go; `slots` NULL: nowhere. */
 struct writing {
 	struct pool *pool;
@@ -295,36 +292,43 @@ static bool may_have_begun(const struct pool *pool, uint16_t member)
 }
 
 /*
- * Whose flows may be under way in the slot? Its owner's till now. But while a pool that began from
- * nothing comes to know its members, one after the other, the owner till now only stood in: flows
- * that are under way began on other nodes, which know the members all.
+ * While a pool that began from nothing comes to know its members, one after the other, who serves
+ * in the place of one that is still awaited only stands in. Flows that are under way began on other
+ * nodes, which know the members all: they are the awaited one's, and what begins here meanwhile is
+ * recorded. When that one comes there is nobody else whose flows have no entries.
  */
-static uint32_t owner_before(const struct writing *writing, uint16_t owner, uint16_t next)
+static bool stands_in(const struct writing *writing, uint32_t slot, uint16_t owner)
 {
 	const struct pool *pool = writing->pool;
+	uint32_t base = pool->base[slot];
 
-	if (pool->cut[owner])
-		return 0;
-	if (next != NOBODY && !pool->seen[next] && writing->now_ms < pool->starting_until_ms)
-		return 0;
-	return index_of(pool, owner);
+	return writing->now_ms < pool->starting_until_ms && owner != NOBODY && owner != base &&
+	       members_is_awaited(&pool->members, base);
 }
 
 static void change_owner(struct writing *writing, uint32_t slot, uint16_t owner)
 {
 	struct pool *pool = writing->pool;
+	struct transitions *transitions = &pool->transitions;
 	struct serving *served = &pool->served[slot];
+	uint16_t before = served->owner;
 
 	if (owner != NOBODY)
 		pool->members.items[owner].slots++;
-	if (served->owner != NOBODY) {
-		pool->members.items[served->owner].slots--;
-		transition_begin(&pool->transitions, slot,
-				 owner_before(writing, served->owner, owner), writing->now_ms);
-	} else if (served->other != owner && may_have_begun(pool, served->other)) {
-		transition_begin(&pool->transitions, slot, 0, writing->now_ms);
-	}
+	if (before != NOBODY)
+		pool->members.items[before].slots--;
 	served->owner = owner;
+	if (stands_in(writing, slot, owner))
+		transition_begin(transitions, slot, index_of(pool, pool_narrow(pool->base[slot])),
+				 writing->now_ms);
+	else if (before != NOBODY && owner != NOBODY && !pool->seen[owner] &&
+		 writing->now_ms < pool->starting_until_ms)
+		transition_come(transitions, slot, index_of(pool, owner), writing->now_ms);
+	else if (before != NOBODY)
+		transition_begin(transitions, slot, pool->cut[before] ? 0 : index_of(pool, before),
+				 writing->now_ms);
+	else if (served->other != owner && may_have_begun(pool, served->other))
+		transition_begin(transitions, slot, 0, writing->now_ms);
 }
 
 /*
@@ -428,8 +432,6 @@ static void pass_doubt(struct writing *writing)
 {
 	struct pool *pool = writing->pool;
 
-	if (!pool->begun)
-		pool->starting_until_ms = writing->now_ms + STARTING_MS;
 	if (!pool->begun && pool->doubt_ms) {
 		/* Whoever stood in till then has no transition to speak for its flows. */
 		pool->doubt_until_ms = pool->starting_until_ms + pool->doubt_ms;
@@ -449,6 +451,8 @@ static void settle(struct writing *writing)
 
 	writing->any_held = pool->held > 0;
 	members_update(&pool->members, writing->now_ms);
+	if (!pool->begun)
+		pool->starting_until_ms = writing->now_ms + POOL_STARTING_MS;
 	forget_cut(writing);
 	for (size_t i = 0; i < pool->members.count; i++)
 		pool->now[i] = pool->members.items[i].share;

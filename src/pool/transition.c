@@ -90,11 +90,22 @@ void transition_begin(struct transitions *all, uint32_t at, uint32_t from, uint6
 		start(all, slot, from, now_ms);
 }
 
+void transition_come(struct transitions *all, uint32_t at, uint32_t to, uint64_t now_ms)
+{
+	struct transition *slot = &all->slots[at];
+
+	transition_begin(all, at, 0, now_ms);
+	if (slot->previous != to)
+		return;
+	slot->previous = 0;
+	expect(all, slot);
+}
+
 void transition_adopt(struct transitions *all, uint32_t at, uint64_t word, uint64_t now_ms)
 {
 	struct transition *slot = &all->slots[at];
 
-	if (!(word & ABI_SLOT_TRANSITION))
+	if (!(word & ABI_SLOT_TRANSITION) || (slot->previous && !abi_slot_previous(word)))
 		return;
 	start(all, slot, abi_slot_previous(word), now_ms);
 	slot->late = (word & ABI_SLOT_LATE) != 0;

@@ -45,7 +45,12 @@ uint64_t transition_word(const struct transitions *all, uint32_t slot);
  * entries or are given up, but entries may name another backend than the slot's.
  */
 void transition_begin(struct transitions *all, uint32_t slot, uint32_t from, uint64_t now_ms);
-/* As an earlier daemon left it. */
+/*
+ * The slot goes to one whose flows without entries it had all the time, while another stood in:
+ * nobody else has any. What has entries may be of others.
+ */
+void transition_come(struct transitions *all, uint32_t slot, uint32_t to, uint64_t now_ms);
+/* As an earlier daemon left it; where that names nobody, what is known already stays. */
 void transition_adopt(struct transitions *all, uint32_t slot, uint64_t word, uint64_t now_ms);
 /*
  * Flows go on without entries, by their slots' previous owners alone, for the flow table has no

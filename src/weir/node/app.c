@@ -222,7 +222,7 @@ static void on_pool(void *arg, size_t at, struct pool *pool)
 	struct app *app = arg;
 
 	requests_prepare(app, at, pool);
-	if (!dp_adopted(app->dp))
+	if (!dp_adopted(app->dp) || time_now_ms() < balancer_starting_until_ms(dp_tables(app->dp)))
 		history_prepare(app, at, pool);
 }
 
