@@ -105,7 +105,7 @@ void transition_adopt(struct transitions *all, uint32_t at, uint64_t word, uint6
 {
 	struct transition *slot = &all->slots[at];
 
-	if (!(word & ABI_SLOT_TRANSITION) || (slot->previous && !abi_slot_previous(word)))
+	if (!(word & ABI_SLOT_TRANSITION) || slot->previous)
 		return;
 	start(all, slot, abi_slot_previous(word), now_ms);
 	slot->late = (word & ABI_SLOT_LATE) != 0;

@@ -50,7 +50,8 @@ void transition_begin(struct transitions *all, uint32_t slot, uint32_t from, uin
  * nobody else has any. What has entries may be of others.
  */
 void transition_come(struct transitions *all, uint32_t slot, uint32_t to, uint64_t now_ms);
-/* As an earlier daemon left it; where that names nobody, what is known already stays. */
+/* As an earlier daemon left it. Who is known already to have had the slot stays: he had it later
+ * than who is named by a word of a start. */
 void transition_adopt(struct transitions *all, uint32_t slot, uint64_t word, uint64_t now_ms);
 /*
  * Flows go on without entries, by their slots' previous owners alone, for the flow table has no
