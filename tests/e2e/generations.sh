@@ -128,14 +128,16 @@ must "at two backends" grep -q ' b1=[1-9].* b2=[1-9]' <<<"$reported"
 begin 3
 must "slots begin in transition" test "$(moving)" -gt 0
 must "as the log tells of each pool" logged 'pool begins after what it was before' 2
-sleep 2
+listen
+must "each connection is heard of" wait_for 15 all_heard
 must "no connection broke" none_broken
 must "the file has both generations" kept '[.pools[] | (.now.backends | length) == 3 and
 	(.before.backends | length) == 2 and .switched_ms > 0] | all'
 cp "$kept" "$DIR/kept"
 begin 3
 must "the next start knows it too" test "$(moving)" -gt 0
-sleep 2
+listen
+must "each connection is heard of" wait_for 15 all_heard
 must "no connection broke" none_broken
 must "and has nothing to write" cmp -s "$kept" "$DIR/kept"
 
@@ -166,7 +168,8 @@ must "nor has the next one, with a backend more" health_of b3 unknown
 must "which begins after what it was before" logged 'pool begins after what it was before' 8
 let_go b3
 must "it hears of b3" wait_for 20 health_of b3 healthy
-sleep 2
+listen
+must "each connection is heard of" wait_for 15 all_heard
 must "no connection broke" none_broken
 control stop
 must "the clients end" wait_for 15 grep -q '^report end ' "$DIR/clients.log"
