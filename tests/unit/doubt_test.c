@@ -197,12 +197,38 @@ static void test_stand_ins_adopted(void **state)
 	}
 }
 
+/* Who is added amid a start takes its slots over from who is known to have them. */
+static void test_added_amid_a_start(void **state)
+{
+	uint32_t moved = 0;
+
+	(void)state;
+	make(0);
+	pool_set_admin(pool, ODD, POOL_MAINT, 2000);
+	pool_write_slots(pool, slots, 2000);
+	/* As if it were no member yet. */
+	for (uint32_t slot = 0; slot < SIZE; slot++) {
+		if (abi_slot_other(slots[slot]) == 100 + ODD)
+			slots[slot] &= ~abi_slot(0, 0, ABI_INDEX_MASK);
+	}
+	make(0);
+	assert_int_equal(pool_adopt_slots(pool, slots, 2000 + STARTING_MS, 3000), 0);
+	pool_write_slots(pool, slots, 3000);
+	for (uint32_t slot = 0; slot < SIZE; slot++) {
+		bool moves = abi_slot_current(slots[slot]) == 100 + ODD;
+
+		assert_int_equal(abi_slot_previous(slots[slot]) != 0, moves);
+		moved += moves;
+	}
+	assert_true(moved > 0);
+}
+
 int main(void)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(test_start),     TEST(test_adopted),           TEST(test_in_place),
-		TEST(test_stand_ins), TEST(test_stand_ins_adopted),
+		TEST(test_stand_ins), TEST(test_stand_ins_adopted), TEST(test_added_amid_a_start),
 	};
 #undef TEST
 
