@@ -266,9 +266,6 @@ static void store_word(struct writing *writing, uint32_t slot)
 			transition_word(&pool->transitions, slot) |
 			(is_in_doubt(pool, slot) ? ABI_SLOT_DOUBT : 0);
 
-	/* Once the doubt is over flows get entries, which show when the transition may end. */
-	if (!pool->doubt)
-		word &= ~ABI_SLOT_TOLD;
 	if (!writing->slots || __atomic_load_n(&writing->slots[slot], __ATOMIC_RELAXED) == word)
 		return;
 	__atomic_store_n(&writing->slots[slot], word, __ATOMIC_RELEASE);
