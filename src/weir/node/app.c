@@ -6,8 +6,8 @@
  * death the attached program goes on with the pinned tables through all of this, and meets its
  * successor's program by one exchange.
  *
- * The end by SIGTERM or SIGINT goes backwards and leaves nothing. Any other death leaves all that
- * is pinned, which forwards on as it was.
+ * The end by SIGTERM, SIGINT or `weir stop` goes backwards and leaves nothing. `weir restart` and any
+ * other death leave all that is pinned, which forwards on as it was.
  */
 #include "weir/node/app.h"
 
@@ -199,9 +199,10 @@ static void stop_work(struct app *app)
 	uv_close((uv_handle_t *)&app->survey, NULL);
 }
 
-int app_run(const struct conf *conf, const char *file, struct err *err)
+int app_run(const struct conf *conf, const char *file, bool *ret_again, struct err *err)
 {
 	struct app app = {.conf = conf};
+	enum daemon_end end = DAEMON_STOP;
 	int ret = daemon_open(&app.daemon, "", conf->node.name, file, err);
 
 	if (ret)
@@ -215,17 +216,21 @@ int app_run(const struct conf *conf, const char *file, struct err *err)
 		log_info("running", "node=%s file=%s services=%zu pools=%zu backends=%zu",
 			 conf->node.name, log_quote(file).text, conf->service_count,
 			 conf->pool_count, app.backend_count);
-		daemon_run(&app.daemon);
+		end = daemon_run(&app.daemon);
 	}
 	splitter_close(app.splitter);
-	attach_stop(&app, ret != 0);
+	if (end == DAEMON_RESTART)
+		attach_leave(&app);
+	else
+		attach_stop(&app, ret != 0);
 	stop_work(&app);
 	daemon_close(&app.daemon);
 	balancer_free(app.balancer);
 	free(app.backends);
 	overrides_fini(&app.overrides);
 	generations_fini(&app.generations);
-	if (!ret)
+	if (!ret && end == DAEMON_STOP)
 		log_info("stopped", "node=%s", conf->node.name);
+	*ret_again = end == DAEMON_RESTART;
 	return ret;
 }

@@ -101,3 +101,8 @@ void attach_stop(struct app *app, bool failed)
 	}
 	dp_close(app->dp);
 }
+
+void attach_leave(struct app *app)
+{
+	dp_close(app->dp);
+}
