@@ -25,7 +25,9 @@ link_id() {
 program_id() {
 	bpftool -j link show pinned $PINS/"$TAG-lb1/link-eth0" | json_number '[.[0]?, .][0].prog_id'
 }
-same_link() { [ "$link" -gt 0 ] && [ "$(link_id)" = "$link" ] && [ "$(program_id)" != "$program" ]; }
+same_link() {
+	[ "$link" -gt 0 ] && [ "$(link_id)" = "$link" ] && [ "$(program_id)" != "$program" ]
+}
 pinned() { [ -n "$(find $PINS/"$1" -type f 2>/dev/null)" ]; }
 
 # restart NODE: the answer is $DIR/answer.

@@ -6,8 +6,8 @@
  * death the attached program goes on with the pinned tables through all of this, and meets its
  * successor's program by one exchange.
  *
- * The end by SIGTERM, SIGINT or `weir stop` goes backwards and leaves nothing. `weir restart` and any
- * other death leave all that is pinned, which forwards on as it was.
+ * The end by SIGTERM, SIGINT or `weir stop` goes backwards and leaves nothing. `weir restart` and
+ * any other death leave all that is pinned, which forwards on as it was.
  */
 #include "weir/node/app.h"
 
