@@ -200,7 +200,8 @@ int daemon_listen(struct daemon *daemon, daemon_report *report, daemon_request *
 
 enum daemon_end daemon_run(struct daemon *daemon)
 {
-	uv_run(&daemon->loop, UV_RUN_DEFAULT);
+	if (daemon->end == DAEMON_RUNS)
+		uv_run(&daemon->loop, UV_RUN_DEFAULT);
 	return daemon->end;
 }
 

@@ -131,12 +131,12 @@ static void test_gaps_are_not_believed(void **state)
 		assert_int_equal(unlink(path), 0);
 		dp = take_over(pins, ABI_HAS_TRACE | ABI_HAS_RANGES);
 		assert_false(dp_adopted(dp));
-		assert_true(dp_incomplete(dp));
+		assert_string_equal(dp_not_adopted_why(dp), "some pins are missing");
 		assert_int_equal(verdict(dp), VERDICT_NOT_VIP);
 		dp_close(dp);
 		dp = take_over(pins, ABI_HAS_TRACE);
 		assert_true(dp_adopted(dp));
-		assert_false(dp_incomplete(dp));
+		assert_string_equal(dp_not_adopted_why(dp), "");
 		dp_teardown(dp);
 		dp_close(dp);
 	}
