@@ -9,7 +9,7 @@
  * - Each end but the operator's, and but that of a collision, counts for the back-off, which is the
  *   RFC's DampPeerOscillations with a figure.
  * - A NOTIFICATION in OpenSent is not answered by another one: 6.4 forbids what 8.2.2 says there.
- * - Message header errors in Established are told as such (6.1), not as errors of the state machine.
+ * - Message header errors in Established are told as such (6.1), not as errors of the machine.
  * - Whether a second OPEN is a collision is a question of two connections (fsm_collide); on one it
  *   is unexpected.
  */

@@ -177,7 +177,7 @@ static size_t character(const uint8_t *at, size_t left)
 			return 0;
 		value = value << 6 | (at[i] & 0x3f);
 	}
-	/* Neither surrogates, nor DEL and what changes the direction or the line of what follows. */
+	/* Neither surrogates nor what turns the line or the direction of what follows. */
 	if (value < least[length] || value > 0x10ffff || (value >= 0xd800 && value < 0xe000))
 		return 0;
 	if (value == 0x7f || value == '"' || (value >= 0x2028 && value <= 0x202e) ||
