@@ -30,6 +30,7 @@ static const struct wire_session ebgp = {
 static const struct wire_session wide = {
 	.asn = 100000, .peer_asn = 65000, .as4 = true, .ipv4 = true, .ipv6 = true};
 static const struct wire_session wide2 = {.asn = 100000, .peer_asn = 65000, .ipv4 = true};
+static const struct wire_session last2 = {.asn = 65535, .peer_asn = 65000, .ipv4 = true};
 static const struct wire_session narrow2 = {.asn = 65010, .peer_asn = 65000, .ipv4 = true};
 static const struct wire_session ibgp = {
 	.asn = 65010, .peer_asn = 65010, .internal = true, .as4 = true, .ipv4 = true, .ipv6 = true};
@@ -102,6 +103,14 @@ static const struct row rows[] = {
 	 NULL,
 	 {"198.51.100.10/32"},
 	 "0000 0012 40010100 400204 0201 fdf2 400304 c0000201 20 c633640a",
+	 1,
+	 false,
+	 PLAIN},
+	{&last2,
+	 "192.0.2.1",
+	 NULL,
+	 {"198.51.100.10/32"},
+	 "0000 0012 40010100 400204 0201 ffff 400304 c0000201 20 c633640a",
 	 1,
 	 false,
 	 PLAIN},

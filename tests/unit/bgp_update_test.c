@@ -112,6 +112,8 @@ static const struct row rows[] = {
 	 ORIGIN PATH HOP "400600"
 			 "c00708 0000fde8 0a000001",
 	 NLRI, OK, IN4()},
+	{&ebgp, "", ORIGIN PATH HOP "c01914 0002 20010db8000000000000000000000001 0064", NLRI, OK,
+	 IN4()},
 	/* What nobody knows, but may be sent. */
 	{&ebgp, "",
 	 ORIGIN PATH HOP "c0c800"

@@ -449,6 +449,8 @@ static const struct text_row texts[] = {
 	{"0602 03 e280ae", "cease, administrative shutdown: \"\?\?\?\""},
 	{"0602 04 f0908080", "cease, administrative shutdown: \"\U00010000\""},
 	{"0602 04 f4908080", "cease, administrative shutdown: \"\?\?\?\?\""},
+	{"0602 06 e0a080ee8080", "cease, administrative shutdown: \"\u0800\ue000\""},
+	{"0602 03 e09f80", "cease, administrative shutdown: \"\?\?\?\""},
 	{"0602 02 c285", "cease, administrative shutdown: \"\?\?\""},
 	/* Only these carry one. */
 	{"0603 0161", "cease, peer de-configured"},
