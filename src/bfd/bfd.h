@@ -67,13 +67,17 @@ struct bfd_status {
 	bool peer_independent; /* its C bit */
 	uint32_t ups, losses;  /* since it was added */
 	uint64_t sent, received;
-	uint64_t refused; /* from this peer's address, or with this session's discriminator */
+	uint64_t refused; /* with this peer's address, but not fit for the session */
 	uint64_t send_errors;
 };
 
-/* Packets that no session had to do with, and why; never reset. */
+/* Packets that no session took, and why. */
 struct bfd_refusals {
-	uint64_t malformed, hops, unknown, authenticated;
+	uint64_t malformed, authenticated;
+	uint64_t unknown; /* for no session, or not from its peer */
+	uint64_t hops;    /* from too far away for their session */
+	/* Dropped in the kernel: too far away for any session, from no peer, or too many at once. */
+	uint64_t kernel;
 };
 
 struct bfd;         /* all sessions, and the thread */
