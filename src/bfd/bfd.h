@@ -76,7 +76,7 @@ struct bfd_refusals {
 	uint64_t malformed, authenticated;
 	uint64_t unknown; /* for no session, or not from its peer */
 	uint64_t hops;    /* from too far away for their session */
-	/* Dropped in the kernel: too far away for any session, from no peer, or too many at once. */
+	/* Dropped in the kernel: too far away for any session, from no peer, too many. */
 	uint64_t kernel;
 };
 

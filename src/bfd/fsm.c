@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The machine of RFC 5880: three states that both ends walk through in step (6.2), a poll sequence
- * for other intervals (6.5), AdminDown. The order of bfd_fsm_receive is that of section 6.8.6, which
- * matters: a final bit counts also while AdminDown, whose packets are then dropped.
+ * for other intervals (6.5), AdminDown. The order of bfd_fsm_receive is that of section 6.8.6,
+ * which matters: a final bit counts also while AdminDown, whose packets are then dropped.
  *
  * Detection times have 64 bits: 255 times the longest interval is 300 hours. They are cut to 32
  * only where they are shown.

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * One session's state machine and timers (RFC 5880 sections 6.2, 6.5, 6.8), pure: time and chance
- * are handed in. Times are microseconds of the monotonic clock, from 1. The caller
- * sends what bfd_fsm_packet gives when a call's actions say so, and calls bfd_fsm_tick at bfd_fsm_deadline, which
- * any other call may bring nearer.
+ * are handed in. Times are microseconds of the monotonic clock, from 1. The caller sends what
+ * bfd_fsm_packet gives when a call's actions say so, and calls bfd_fsm_tick at bfd_fsm_deadline,
+ * which any other call may bring nearer.
  */
 #pragma once
 
@@ -51,9 +51,9 @@ struct bfd_fsm {
 void bfd_fsm_init(struct bfd_fsm *fsm, uint32_t own, uint32_t interval_us, uint8_t multiplier,
 		  uint64_t now_us);
 
-/* A packet of this session, which bfd_packet_parse let pass. `chance` is any random number, here and
- * below: packets are spread by up to a quarter of the interval (section 6.8.7).
- * Returns actions. */
+/* A packet of this session, which bfd_packet_parse let pass. `chance` is any random number, here
+ * and below: packets are spread by up to a quarter of the interval (section 6.8.7). Returns
+ * actions. */
 int bfd_fsm_receive(struct bfd_fsm *fsm, const struct bfd_packet *packet, uint64_t now_us,
 		    uint32_t chance);
 

@@ -96,7 +96,7 @@ static void test_every_pair_of_states(void **state)
 		int actions = hear(&fsm, (enum bfd_state)rows[i].heard);
 		bool changed = rows[i].before != rows[i].after;
 
-		if (fsm.state != rows[i].after || fsm.diag != rows[i].diag ||
+		if ((int)fsm.state != rows[i].after || fsm.diag != rows[i].diag ||
 		    actions != (changed ? BFD_FSM_CHANGED : 0))
 			fail_msg("row %zu: state %d, diagnostic %d, actions %d", i, fsm.state,
 				 fsm.diag, actions);
