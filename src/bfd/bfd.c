@@ -124,8 +124,7 @@ static bool take_news(struct bfd *bfd, struct message *ret)
 {
 	struct bfd_session *session;
 
-	LIST_FOREACH(session, &bfd->sessions, link)
-	{
+	for (session = LIST_FIRST(&bfd->sessions); session; session = LIST_NEXT(session, link)) {
 		if (session->leaving || session->round == bfd->round ||
 		    !(session->down_news || session->up_news))
 			continue;
@@ -234,8 +233,8 @@ void bfd_close(struct bfd *bfd)
 	if (!bfd)
 		return;
 	pthread_mutex_lock(&bfd->lock);
-	LIST_FOREACH(session, &bfd->sessions, link)
-	bfd_session_leave(session, now_us());
+	for (session = LIST_FIRST(&bfd->sessions); session; session = LIST_NEXT(session, link))
+		bfd_session_leave(session, now_us());
 	bfd->closing = true;
 	bfd->close_at_us = now_us() + BFD_CLOSE_MS * 1000;
 	pthread_mutex_unlock(&bfd->lock);

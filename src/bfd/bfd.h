@@ -8,7 +8,7 @@
  *
  * Not spoken: authentication, demand mode of our own (a peer's is respected), echo. Refused and
  * counted: packets that RFC 5880 section 6.8.6 discards, that do not come from a session's peer, or
- * that came over more hops than they may.
+ * that came to a direct session over a router.
  *
  * We say C = 0: this BFD lives and dies with the daemon (RFC 5882 section 4.3). So a router may
  * take its end for a crash of the control plane alone and keep the routes by graceful restart
@@ -50,8 +50,8 @@ struct bfd_spec {
 	struct addr peer;     /* of the same family; link-local ones are refused */
 	uint32_t interval_ms; /* that we want to send and to receive at, once up */
 	uint8_t multiplier;   /* so many intervals without a packet, and the peer gives us up */
-	/* 0: directly connected (UDP 3784, TTL 255). Else multihop (UDP 4784), at most so many hops
-	 * away as in a TTL: 1 is a neighbour, 2 has one router between. */
+	/* 0: directly connected (UDP 3784, only packets with TTL 255 are heard). Else multihop (UDP
+	 * 4784), over any number of hops: routers begin those with a TTL of their own choice. */
 	uint8_t hops;
 };
 
@@ -75,8 +75,8 @@ struct bfd_status {
 struct bfd_refusals {
 	uint64_t malformed, authenticated;
 	uint64_t unknown; /* for no session, or not from its peer */
-	uint64_t hops;    /* from too far away for their session */
-	/* Dropped in the kernel: too far away for any session, from no peer, too many. */
+	uint64_t hops;    /* from elsewhere than the link, for a direct session */
+	/* Dropped in the kernel: from elsewhere than the link, from no peer, too many. */
 	uint64_t kernel;
 };
 

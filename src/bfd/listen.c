@@ -57,24 +57,17 @@ static void open_one(struct bfd_listener *listener, uint64_t now_us)
 	listener->error[0] = '\0';
 }
 
-/* A listener for many hops hears those of the farthest session; each session counts its own. */
+/* BIRD begins multihop packets with TTL 64, so that the TTL says nothing there. */
 static void filter(struct bfd *bfd, struct bfd_listener *listener)
 {
 	struct addr addresses[BFD_SESSIONS_MAX];
-	struct bfd_peers peers = {.addresses = addresses, .ttl_min = 255};
+	struct bfd_peers peers = {.addresses = addresses, .ttl_min = listener->multihop ? 0 : 255};
 	struct bfd_session *session;
 	int error;
 
-	LIST_FOREACH(session, &bfd->sessions, link)
-	{
-		uint8_t ttl_min = session->spec.hops ? (uint8_t)(256 - session->spec.hops) : 255;
-
-		if (!serves(listener, session) || peers.count == BFD_SESSIONS_MAX)
-			continue;
-		addresses[peers.count++] = session->spec.peer;
-		if (ttl_min < peers.ttl_min)
-			peers.ttl_min = ttl_min;
-	}
+	for (session = LIST_FIRST(&bfd->sessions); session; session = LIST_NEXT(session, link))
+		if (serves(listener, session) && peers.count < BFD_SESSIONS_MAX)
+			addresses[peers.count++] = session->spec.peer;
 	error = bfd_listener_admit(listener->fd, listener->family, &peers);
 	if (error)
 		note_error(listener, "no filter for", error);
@@ -85,9 +78,9 @@ static bool is_wanted(struct bfd *bfd, const struct bfd_listener *listener)
 {
 	struct bfd_session *session;
 
-	LIST_FOREACH(session, &bfd->sessions, link)
-	if (serves(listener, session))
-		return true;
+	for (session = LIST_FIRST(&bfd->sessions); session; session = LIST_NEXT(session, link))
+		if (serves(listener, session))
+			return true;
 	return false;
 }
 

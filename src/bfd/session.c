@@ -134,9 +134,9 @@ struct bfd_session *bfd_session_of(struct bfd *bfd, uint32_t discriminator)
 {
 	struct bfd_session *session;
 
-	LIST_FOREACH(session, &bfd->sessions, link)
-	if (session->fsm.own == discriminator)
-		return session;
+	for (session = LIST_FIRST(&bfd->sessions); session; session = LIST_NEXT(session, link))
+		if (session->fsm.own == discriminator)
+			return session;
 	return NULL;
 }
 
@@ -145,9 +145,9 @@ static struct bfd_session *session_with(struct bfd *bfd, const struct addr *peer
 {
 	struct bfd_session *session;
 
-	LIST_FOREACH(session, &bfd->sessions, link)
-	if (!session->spec.hops == !multihop && addr_equal(&session->spec.peer, peer))
-		return session;
+	for (session = LIST_FIRST(&bfd->sessions); session; session = LIST_NEXT(session, link))
+		if (!session->spec.hops == !multihop && addr_equal(&session->spec.peer, peer))
+			return session;
 	return NULL;
 }
 
@@ -169,7 +169,7 @@ static bool is_fit(struct bfd *bfd, struct bfd_session *session,
 	}
 	if (!session || (ret->your && ret->your != session->fsm.own))
 		return refuse(session, &bfd->refusals.unknown);
-	if (datagram->ttl < (session->spec.hops ? 256 - session->spec.hops : 255))
+	if (!session->spec.hops && datagram->ttl != 255)
 		return refuse(session, &bfd->refusals.hops);
 	return true;
 }

@@ -2,8 +2,8 @@
 /*
  * BFD's sockets: one to listen a family and kind (direct: UDP 3784, multihop: 4784), and one a
  * session to send, with a source port of its own (RFC 5881 section 4). What comes from no peer, or
- * over too many hops, is dropped by a filter in the kernel, so that a flood from afar does not fill
- * the queue that the sessions live by.
+ * from beyond the link to a direct session, is dropped by a filter in the kernel, so that a flood
+ * from afar does not fill the queue that the sessions live by.
  */
 #pragma once
 
