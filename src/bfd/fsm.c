@@ -203,7 +203,7 @@ int bfd_fsm_tick(struct bfd_fsm *fsm, uint64_t now_us, uint32_t chance)
 	if (now_us < fsm->send_at_us)
 		return actions;
 	fsm->sent_us = now_us;
-	fsm->polled = fsm->polling;
+	fsm->polled = true;
 	schedule(fsm, chance);
 	return actions | BFD_FSM_SEND;
 }

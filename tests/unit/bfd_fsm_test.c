@@ -135,6 +135,7 @@ static void test_silence_in_every_state(void **state)
 		assert_int_equal(fsm.state, rows[i].after);
 		assert_int_equal(fsm.diag, rows[i].diag);
 		assert_int_equal(fsm.your, 0); /* it may begin anew */
+		assert_true(bfd_fsm_deadline(&fsm) > now);
 	}
 }
 
@@ -372,6 +373,21 @@ static void test_admin_down_goes_out_until_it_is_heard(void **state)
 	assert_int_equal(fsm.state, BFD_ADMIN_DOWN);
 }
 
+static void test_admin_down_is_told_from_any_state(void **state)
+{
+	static const enum bfd_state states[] = {BFD_DOWN, BFD_INIT, BFD_UP};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++) {
+		struct bfd_fsm fsm = begin_in(states[i]);
+
+		fsm.polling = false;
+		bfd_fsm_disable(&fsm, now);
+		assert_int_equal(tick(&fsm), BFD_FSM_SEND);
+		assert_true(bfd_fsm_packet(&fsm, false).poll);
+	}
+}
+
 /* Two machines and a wire that loses what the row says; both must get up, and down together. */
 static void test_two_machines(void **state)
 {
@@ -426,6 +442,7 @@ int main(void)
 		cmocka_unit_test(test_a_shorter_interval_counts_from_the_last_packet),
 		cmocka_unit_test(test_spread),
 		cmocka_unit_test(test_admin_down_goes_out_until_it_is_heard),
+		cmocka_unit_test(test_admin_down_is_told_from_any_state),
 		cmocka_unit_test(test_two_machines),
 	};
 
