@@ -23,7 +23,7 @@ enum {
 	BGP_RESTART_MAX_S = 4095,
 	BGP_PASSWORD_MAX = 80, /* TCP_MD5SIG_MAXKEYLEN */
 	BGP_PEERS_MAX = 256,
-	BGP_ROUTES_MAX = 65536, /* withdrawn ones count until every session knows */
+	BGP_ROUTES_MAX = 65536,
 	BGP_COMMUNITIES_MAX = 64,
 	BGP_PREPEND_MAX = 32,
 	BGP_TEXT_MAX = 192,
@@ -36,9 +36,8 @@ struct bgp_spec {
 	uint32_t hold_s;    /* proposed; 0: BGP_HOLD_DEFAULT_S; else BGP_HOLD_MIN_S to 65535 */
 	uint32_t restart_s; /* a router keeps our routes so long without us; 0: never (RFC 4724) */
 	bool restarting;    /* the tables of the process before still forward: R and F bits */
-	uint16_t listen_port;                /* 0: BGP_PORT */
-	uint32_t local_pref;                 /* for routers of our own AS; 0: 100 */
-	uint32_t retry_min_ms, retry_max_ms; /* between attempts; 0: 1 s and 60 s */
+	uint16_t listen_port;  /* 0: BGP_PORT */
+	uint32_t local_pref;   /* for routers of our own AS; 0: 100 */
 	const char *stop_text; /* for the router's log (RFC 9003), cut to 128 bytes; NULL: none */
 };
 
@@ -161,7 +160,7 @@ int bgp_withdraw(struct bgp *bgp, const struct prefix *prefix);
 void bgp_ready(struct bgp *bgp);
 
 /* The way to the router is broken (BFD says so): the session ends at once with Cease/BFD down (RFC
- * 9384) and these words; the next attempt is after retry_min_ms. Nothing if there is no session. */
+ * 9384) and these words; the next attempt comes after a back-off. Nothing if there is no session. */
 void bgp_peer_lost(struct bgp_peer *peer, const char *why);
 
 /* RFC 8326: every route is announced again with GRACEFUL_SHUTDOWN (LOCAL_PREF 0 in our own AS), or
