@@ -39,8 +39,7 @@ static void fails(struct listener *listener, int code)
 	char address[ADDR_TEXT_MAX];
 	const char *any = listener->family == AF_INET ? "0.0.0.0" : "::";
 
-	snprintf(bgp->status.listen_error, sizeof(bgp->status.listen_error),
-		 "%s port %d: %s",
+	snprintf(bgp->status.listen_error, sizeof(bgp->status.listen_error), "%s port %d: %s",
 		 addr_is_none(&listener->local) ? any : addr_format(&listener->local, address),
 		 bgp->spec.listen_port, strerror(-code));
 	uv_timer_start(&bgp->listen, on_retry, RETRY_MS, 0);
@@ -50,9 +49,9 @@ static struct bgp_peer *peer_of(const struct bgp *bgp, const struct addr *addres
 {
 	struct bgp_peer *peer;
 
-	LIST_FOREACH (peer, &bgp->peers, link)
-		if (addr_equal(&peer->spec.address, address))
-			return peer;
+	LIST_FOREACH(peer, &bgp->peers, link)
+	if (addr_equal(&peer->spec.address, address))
+		return peer;
 	return NULL;
 }
 
@@ -103,9 +102,9 @@ static int set_keys(struct listener *listener)
 	struct bgp_peer *peer;
 	int code = 0;
 
-	LIST_FOREACH (peer, &listener->bgp->peers, link)
-		if (!code && peer->listener == listener && peer->spec.password)
-			code = tcp_set_key(listener->fd, &peer->spec.address, peer->password);
+	LIST_FOREACH(peer, &listener->bgp->peers, link)
+	if (!code && peer->listener == listener && peer->spec.password)
+		code = tcp_set_key(listener->fd, &peer->spec.address, peer->password);
 	return code;
 }
 
@@ -134,9 +133,9 @@ static struct listener *find(struct bgp *bgp, const struct addr *local, int fami
 {
 	struct listener *listener;
 
-	LIST_FOREACH (listener, &bgp->listeners, link)
-		if (listener->family == family && addr_equal(&listener->local, local))
-			return listener;
+	LIST_FOREACH(listener, &bgp->listeners, link)
+	if (listener->family == family && addr_equal(&listener->local, local))
+		return listener;
 	return NULL;
 }
 
@@ -212,7 +211,8 @@ void listen_retry(struct bgp *bgp)
 	int code;
 
 	bgp->status.listen_error[0] = '\0';
-	LIST_FOREACH (listener, &bgp->listeners, link) {
+	LIST_FOREACH(listener, &bgp->listeners, link)
+	{
 		code = listener->fd < 0 ? open_it(listener) : set_keys(listener);
 		if (code)
 			fails(listener, code);
@@ -225,6 +225,6 @@ void listen_stop(struct bgp *bgp)
 {
 	struct bgp_peer *peer;
 
-	LIST_FOREACH (peer, &bgp->peers, link)
-		listen_leave(peer);
+	LIST_FOREACH(peer, &bgp->peers, link)
+	listen_leave(peer);
 }

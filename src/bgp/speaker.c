@@ -89,6 +89,17 @@ void bgp_touch(struct bgp *bgp)
 		uv_timer_start(&bgp->flush, on_flush, 0, 0);
 }
 
+static bool lags(struct bgp_peer *peer)
+{
+	bool has_more = false;
+
+	for (int family = 0; family < RIB_FAMILIES; family++)
+		has_more |=
+			session_track(peer) && tell_has(peer, (enum rib_family)family) &&
+			rib_first(peer->bgp->rib, (enum rib_family)family, &peer->cursors[family]);
+	return has_more;
+}
+
 /* What was withdrawn is forgotten once every router knows. One that lags behind by more than all
  * routes there may be has not read for long, and is given up. */
 static void prune(struct bgp *bgp)
@@ -100,9 +111,9 @@ static void prune(struct bgp *bgp)
 
 	if (!rib_withdrawn(bgp->rib))
 		return;
-	LIST_FOREACH (peer, &bgp->peers, link) {
-		if (crowded && peer->status.state == BGP_PEER_ESTABLISHED &&
-		    !rib_cursor_is_done(bgp->rib, peer->cursors)) {
+	LIST_FOREACH(peer, &bgp->peers, link)
+	{
+		if (crowded && lags(peer)) {
 			session_error(peer, "the router reads too slowly");
 			session_event(peer, FSM_LOST, &cease);
 		}
@@ -120,8 +131,7 @@ static void prune(struct bgp *bgp)
 
 static void end_session(struct bgp_peer *peer)
 {
-	struct wire_notice cease =
-		session_cease(peer, WIRE_CEASE_SHUTDOWN, peer->bgp->stop_text);
+	struct wire_notice cease = session_cease(peer, WIRE_CEASE_SHUTDOWN, peer->bgp->stop_text);
 
 	session_event(peer, FSM_STOP, &cease);
 }
@@ -130,7 +140,8 @@ static void tell_all(struct bgp *bgp)
 {
 	struct bgp_peer *peer;
 
-	LIST_FOREACH (peer, &bgp->peers, link) {
+	LIST_FOREACH(peer, &bgp->peers, link)
+	{
 		struct track *track;
 		bool all = tell(peer);
 
@@ -147,9 +158,9 @@ static void call_back(struct bgp *bgp)
 	struct bgp_peer *peer;
 
 	do {
-		LIST_FOREACH (peer, &bgp->peers, link)
-			if (peer->notify)
-				break;
+		LIST_FOREACH(peer, &bgp->peers, link)
+		if (peer->notify)
+			break;
 		if (!peer)
 			return;
 		peer->notify = false;
@@ -313,9 +324,9 @@ static int check_peer(const struct bgp *bgp, const struct bgp_peer_spec *spec, s
 		return err_set(err, -EINVAL, "GTSM is for a peer on the link, not for multihop");
 	if (bgp->peer_count >= BGP_PEERS_MAX)
 		return err_set(err, -ENOSPC, "more than %d peers", BGP_PEERS_MAX);
-	LIST_FOREACH (peer, &bgp->peers, link)
-		if (addr_equal(&peer->spec.address, &spec->address))
-			return err_set(err, -EEXIST, "there is a peer of this address");
+	LIST_FOREACH(peer, &bgp->peers, link)
+	if (addr_equal(&peer->spec.address, &spec->address))
+		return err_set(err, -EEXIST, "there is a peer of this address");
 	return 0;
 }
 
@@ -415,9 +426,9 @@ void bgp_set_graceful_shutdown(struct bgp *bgp, bool on)
 	if (bgp->status.graceful_shutdown == on)
 		return;
 	bgp->status.graceful_shutdown = on;
-	LIST_FOREACH (peer, &bgp->peers, link)
-		for (int family = 0; family < RIB_FAMILIES; family++)
-			tell_again(peer, (enum rib_family)family);
+	LIST_FOREACH(peer, &bgp->peers, link)
+	for (int family = 0; family < RIB_FAMILIES; family++)
+		tell_again(peer, (enum rib_family)family);
 	bgp_touch(bgp);
 }
 
@@ -428,8 +439,8 @@ static void on_stop_late(uv_timer_t *timer)
 	struct bgp *bgp = timer->data;
 	struct bgp_peer *peer;
 
-	LIST_FOREACH (peer, &bgp->peers, link)
-		end_session(peer);
+	LIST_FOREACH(peer, &bgp->peers, link)
+	end_session(peer);
 	conn_group_abort(&bgp->group);
 }
 
@@ -452,8 +463,8 @@ void bgp_stop(struct bgp *bgp, enum bgp_stop how, bgp_stopped *stopped, void *ar
 		bgp->stopping = true;
 		uv_timer_start(&bgp->stop, on_stop_late, STOP_MS, 0);
 	}
-	LIST_FOREACH (peer, &bgp->peers, link)
-		stop_peer(peer, how);
+	LIST_FOREACH(peer, &bgp->peers, link)
+	stop_peer(peer, how);
 	if (how == BGP_STOP_RESTART)
 		conn_group_abort(&bgp->group);
 	bgp->status.stopped = true;

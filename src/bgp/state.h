@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the files of the speaker share, and nobody else reads: speaker.c has the interface,
- * listen.c what comes in, session.c a router's state machines, tell.c what it is told.
+ * listen.c what comes in, session.c a router's events, act.c what they cause, tell.c what it is told.
  */
 #pragma once
 
@@ -85,7 +85,24 @@ uint32_t bgp_random(struct bgp *bgp);
 void bgp_count_handle(struct bgp *bgp, uv_handle_t *handle, void *data);
 void bgp_handle_closed(struct bgp *bgp); /* may free it */
 
+/* act.c */
+struct happening { /* while one event is taken */
+	enum fsm_event event;
+	enum fsm_state before;
+	const struct wire_notice *notice; /* to be sent, or NULL */
+	bool says_goodbye;
+};
+/* `wanted`: bits of enum fsm_action, done in their order. */
+void act(struct track *track, uint32_t wanted, struct happening *happening);
+void act_arm(struct bgp_peer *peer); /* after a deadline changed */
+void act_retry(struct bgp_peer *peer, uint32_t after_ms);
+struct wire_open act_our_open(const struct bgp_peer *peer);
+/* Bytes were added; or some went out. */
+void act_progress(struct track *track, bool some_went);
+
 /* session.c */
+extern const struct conn_ops session_conn_ops;
+void session_on_timer(uv_timer_t *timer);
 void session_init(struct bgp_peer *peer);
 void session_start(struct bgp_peer *peer);
 /* Takes the descriptor. */
@@ -99,8 +116,6 @@ struct wire_notice session_cease(const struct bgp_peer *peer, enum wire_cease_su
 				 const char *text);
 void session_error(struct bgp_peer *peer, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Some bytes went out, or some were added. */
-void session_progress(struct track *track, bool some_went);
 
 /* tell.c */
 void tell_begin(struct track *track);

@@ -192,7 +192,7 @@ bool tell(struct bgp_peer *peer)
 	if (conn_unsent(track->conn) > unsent) {
 		unsent = conn_unsent(track->conn);
 		conn_flush(track->conn);
-		session_progress(track, conn_unsent(track->conn) < unsent);
+		act_progress(track, conn_unsent(track->conn) < unsent);
 	}
 	return all;
 }
