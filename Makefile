@@ -80,8 +80,8 @@ $(FUZZ): $(BUILD)/%: $(BUILD)/%.o $(TEST_LIB) $(BUILD)/libweir.a
 
 $(BENCH): $(BENCH_LIB)
 
-$(PEERS): $(BUILD)/%: $(BUILD)/%.o
-	$(call say,LD )$(CC) $(ALL_CFLAGS) -o $@ $^
+$(PEERS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/libweir.a
+	$(call say,LD )$(CC) $(ALL_CFLAGS) -o $@ $^ -Wl,--as-needed $(LDLIBS)
 
 units: $(UNIT) $(TEST_BPF) $(PEERS)
 fuzzers: $(FUZZ)
