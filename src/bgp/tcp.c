@@ -12,6 +12,7 @@
 enum {
 	HOPS_MAX = 255,
 	BACKLOG = 64,
+	SEND_BUFFER = 32 * 1024, /* as it is counted, doubled; what is not sent waits with us */
 	CLASS_CONTROL = 0xc0, /* CS6, internetwork control (RFC 4594) */
 	MIN_HOPS6 = 73,       /* IPV6_MINHOPCOUNT of linux/in6.h, which the C library's hides */
 };
@@ -54,6 +55,7 @@ static int set_distance(int fd, const struct bgp_peer_spec *spec, bool internal)
 static void set_manners(int fd, int family)
 {
 	set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	set(fd, SOL_SOCKET, SO_SNDBUF, SEND_BUFFER);
 	if (family == AF_INET)
 		set(fd, IPPROTO_IP, IP_TOS, CLASS_CONTROL);
 	else

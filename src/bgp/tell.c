@@ -131,8 +131,10 @@ static void add_update(struct track *track, int length)
 	status->updates_out++;
 }
 
-/* One message, of the first routes not told. What cannot be formatted is passed over. */
-static void tell_some(struct track *track, const struct rib_route *first, struct rib_cursor *cursor)
+/* One message, of the first routes not told; returns the next. What cannot be formatted is passed
+ * over. */
+static const struct rib_route *tell_some(struct track *track, const struct rib_route *first,
+					 struct rib_cursor *cursor)
 {
 	struct batch batch;
 	size_t taken = 1;
@@ -145,6 +147,7 @@ static void tell_some(struct track *track, const struct rib_route *first, struct
 	else
 		session_error(track->peer, "a route cannot be announced: %s", strerror(-length));
 	rib_cursor_told(cursor, batch.routes[taken - 1]);
+	return rib_after(batch.routes[taken - 1], cursor);
 }
 
 static void tell_end(struct track *track, enum rib_family family)
@@ -159,20 +162,19 @@ static void tell_end(struct track *track, enum rib_family family)
 	peer->end_of_rib_due[family] = false;
 }
 
-/* True: all is told. */
+/* True: all is told. Without room nothing is looked for, as a router that stalls is to cost nothing. */
 static bool tell_family(struct track *track, enum rib_family family)
 {
 	struct bgp_peer *peer = track->peer;
 	struct rib_cursor *cursor = &peer->cursors[family];
 	const struct rib_route *route = NULL;
 
-	if (tell_has(peer, family)) {
+	if (!conn_has_room_for_routes(track->conn))
+		return false;
+	if (tell_has(peer, family))
 		route = rib_first(peer->bgp->rib, family, cursor);
-		while (route && conn_has_room_for_routes(track->conn)) {
-			tell_some(track, route, cursor);
-			route = rib_first(peer->bgp->rib, family, cursor);
-		}
-	}
+	while (route && conn_has_room_for_routes(track->conn))
+		route = tell_some(track, route, cursor);
 	if (!route)
 		tell_end(track, family);
 	return !route;
@@ -194,5 +196,8 @@ bool tell(struct bgp_peer *peer)
 		conn_flush(track->conn);
 		act_progress(track, conn_unsent(track->conn) < unsent);
 	}
+	/* The kernel took it all: more in the next loop turn, as other routers wait too. */
+	if (!all && conn_has_room_for_routes(track->conn))
+		bgp_touch(peer->bgp);
 	return all;
 }

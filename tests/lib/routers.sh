@@ -41,13 +41,15 @@ bird_start() {
 bird_cli() { birdc -s "$DIR/bird.ctl" "$@" 2>/dev/null; }
 bird_says() { bird_cli "$1" | grep -q -- "$2"; }
 
-# frr_start [DAEMON...]: zebra and bgpd with $DIR/frr.conf, and others, which read it too. All run
-# as root and keep their sockets in $DIR, so that they leave nothing behind.
+# frr_start [DAEMON...]: zebra, others and bgpd, each with $DIR/DAEMON.conf if that is there. They
+# keep their sockets in $DIR, so that they leave nothing behind; they insist on a user of their own.
 frr_start() {
 	local daemon
-	mkdir -p "$DIR/frr"
+	chmod 711 "$DIR"
+	install -d -o frr -g frr "$DIR/frr"
 	for daemon in zebra "$@" bgpd; do
-		spawn "$daemon" frr $FRR/"$daemon" -f "$DIR/frr.conf" -u root -g root \
+		touch "$DIR/$daemon.conf"
+		spawn "$daemon" frr $FRR/"$daemon" -f "$DIR/$daemon.conf" -u frr -g frr \
 			-z "$DIR/frr/zserv.api" --vty_socket "$DIR/frr" -i "$DIR/frr/$daemon.pid" \
 			--log stdout
 		wait_for 10 test -S "$DIR/frr/$daemon.vty" || fail "$daemon runs"
@@ -59,7 +61,9 @@ frr_cli() { vtysh --vty_socket "$DIR/frr" -c "$1" 2>/dev/null; }
 # gobgp_start: with $DIR/gobgp.toml
 gobgp_start() {
 	spawn gobgpd gobgp gobgpd -f "$DIR/gobgp.toml" --api-hosts 127.0.0.1:50051 --disable-stdlog
-	wait_for 10 gobgp_cli global || fail "gobgpd runs"
+	wait_for 10 gobgp_answers || fail "gobgpd runs"
 }
+
+gobgp_answers() { gobgp_cli global >/dev/null 2>&1; }
 
 gobgp_cli() { in_ns gobgp gobgp "$@"; }
