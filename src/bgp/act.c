@@ -82,7 +82,8 @@ struct wire_open act_our_open(const struct bgp_peer *peer)
 		return open;
 	open.graceful = open.graceful_notice = true;
 	open.restart_s = (uint16_t)spec->restart_s;
-	open.restarting = spec->restarting && !ready;
+	/* Each router hears it once at least: it may have missed that we went. */
+	open.restarting = spec->restarting && (!ready || !peer->status.ups);
 	open.graceful4 = open.ipv4;
 	open.graceful6 = open.ipv6;
 	/* A first start has nothing that still forwards; later the tables are always there. */
