@@ -133,6 +133,8 @@ static void end_session(struct bgp_peer *peer)
 {
 	struct wire_notice cease = session_cease(peer, WIRE_CEASE_SHUTDOWN, peer->bgp->stop_text);
 
+	if (session_track(peer))
+		session_error(peer, "stopped");
 	session_event(peer, FSM_STOP, &cease);
 }
 
@@ -375,6 +377,7 @@ void bgp_remove_peer(struct bgp_peer *peer)
 	struct wire_notice cease = session_cease(peer, WIRE_CEASE_DECONFIGURED, NULL);
 
 	peer->stopped = true;
+	session_error(peer, "no longer a peer");
 	session_event(peer, FSM_STOP, &cease);
 	listen_leave(peer);
 	LIST_REMOVE(peer, link);
@@ -447,6 +450,8 @@ static void on_stop_late(uv_timer_t *timer)
 static void stop_peer(struct bgp_peer *peer, enum bgp_stop how)
 {
 	peer->stopped = true;
+	if (how == BGP_STOP_RESTART && session_track(peer))
+		session_error(peer, "stopped, for a restart");
 	if (how == BGP_STOP_RESTART)
 		session_event(peer, FSM_ABANDON, NULL);
 	else if (!session_track(peer))

@@ -55,7 +55,8 @@ static void on_changed(void *arg, struct bgp_peer *peer, enum bgp_peer_state sta
 
 	(void)peer;
 	router->calls++;
-	fprintf(stderr, "%s %s\n", addr_format(&router->address, text), bgp_peer_state_name(state));
+	fprintf(stderr, "%llu %s %s\n", (unsigned long long)time_now_ms(),
+		addr_format(&router->address, text), bgp_peer_state_name(state));
 }
 
 static struct router *router_of(const char *text)
