@@ -79,7 +79,7 @@ struct abi_node {
 	__u32 slow_limit;  /* frames given to the daemon a core and second */
 	__u32 fragment_ticks;
 	__u32 features; /* enum abi_feature: what a program needs for all that tables hold */
-	__u32 pad;
+	__u32 began_s;  /* when the tables were empty, by the clock since the machine started */
 	__u64 old_slot_seed; /* of the tables that services had before (abi_service.old_table) */
 };
 _Static_assert(sizeof(struct abi_node) == 128, "abi_node is two cache lines");

@@ -243,6 +243,7 @@ static int init_node(struct dp *dp, struct err *err)
 		return err_set(err, -EIO, "no random numbers: %s", strerror(errno));
 	node->flow_secret = secrets[0];
 	node->vip_secret = secrets[1];
+	node->began_s = (uint32_t)(time_now_ms() / 1000);
 	node->version = ABI_VERSION;
 	return 0;
 }

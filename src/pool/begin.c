@@ -51,19 +51,43 @@ static void adopt_slot(struct pool *pool, uint32_t slot, uint64_t word, const ui
 	pool->doubt |= word & ABI_SLOT_DOUBT && owner == pool_narrow(pool->base[slot]);
 }
 
-int pool_adopt_slots(struct pool *pool, const uint64_t *slots, uint64_t now_ms)
+/* Who served or was named beside who stood in for him was a member; whoever else is new takes slots
+ * over as ever, also amid a start. */
+static void find_seen(struct pool *pool, const uint64_t *slots, const uint16_t *members)
+{
+	memset(pool->seen, true, pool->members.count);
+	for (uint32_t slot = 0; slot < pool->size; slot++) {
+		uint16_t other = members[abi_slot_other(slots[slot])];
+
+		if (other != NOBODY)
+			pool->seen[other] = false;
+	}
+	for (uint32_t slot = 0; slot < pool->size; slot++) {
+		uint16_t owner = members[abi_slot_current(slots[slot])];
+
+		if (owner != NOBODY)
+			pool->seen[owner] = true;
+	}
+}
+
+int pool_adopt_slots(struct pool *pool, const uint64_t *slots, uint64_t starting_until_ms,
+		     uint64_t now_ms)
 {
 	uint16_t *members = members_by_record(pool);
 
 	if (!members)
 		return -ENOMEM;
 	assert(!pool->begun);
+	find_seen(pool, slots, members);
 	for (uint32_t slot = 0; slot < pool->size; slot++)
 		adopt_slot(pool, slot, slots[slot], members, now_ms);
 	free(members);
 	pool->begun = pool->adopted = true;
+	pool->starting_until_ms = starting_until_ms;
+	pool->doubt |= now_ms < starting_until_ms;
 	pool->doubt &= pool->doubt_ms > 0;
-	pool->doubt_until_ms = now_ms + pool->doubt_ms;
+	pool->doubt_until_ms =
+		(now_ms < starting_until_ms ? starting_until_ms : now_ms) + pool->doubt_ms;
 	return 0;
 }
 
@@ -113,8 +137,8 @@ static void begin_from(struct pool *pool, const struct pool_before *before, cons
 		size_t owner = owners[slot] == HASH_NOBODY ? SIZE_MAX : before->now[owners[slot]];
 
 		if (owner < pool->members.count && owner != pool->base[slot])
-			transition_begin(&pool->transitions, slot, pool->members.items[owner].index,
-					 now_ms);
+			transition_tell(&pool->transitions, slot, pool->members.items[owner].index,
+					now_ms);
 	}
 }
 

@@ -27,7 +27,7 @@
 #include "base/time.h"
 #include "dp/abi.h"
 
-enum { FULL = 100, RAMP_STEPS = 10, RAMP_STEP = FULL / RAMP_STEPS };
+enum { FULL = MEMBER_WHOLE, RAMP_STEPS = 10, RAMP_STEP = FULL / RAMP_STEPS };
 
 static bool serves(const struct member *it)
 {

@@ -8,6 +8,8 @@
 
 #include "pool/pool.h"
 
+enum { MEMBER_WHOLE = 100 }; /* the share of one that serves all of its slots */
+
 struct member {
 	const char *name;
 	uint32_t index;

@@ -19,9 +19,6 @@
 #include "hash/ring.h"
 #include "pool/state.h"
 
-/* In this time after a start from nothing the members' first checks come in. */
-enum { STARTING_MS = 10000 };
-
 /* Where the words of changed slots go; `slots` NULL: nowhere. */
 struct writing {
 	struct pool *pool;
@@ -295,36 +292,60 @@ static bool may_have_begun(const struct pool *pool, uint16_t member)
 }
 
 /*
- * Whose flows may be under way in the slot? Its owner's till now. But while a pool that began from
- * nothing comes to know its members, one after the other, the owner till now only stood in: flows
- * that are under way began on other nodes, which know the members all.
+ * While a pool that began from nothing comes to know its members, one after the other, who serves
+ * in the place of one that is still awaited only stands in. Flows that are under way began on other
+ * nodes, which know the members all: they are the awaited one's, and what begins here meanwhile is
+ * recorded. When that one comes there is nobody else whose flows have no entries.
  */
-static uint32_t owner_before(const struct writing *writing, uint16_t owner, uint16_t next)
+static bool stands_in(const struct writing *writing, uint32_t slot, uint16_t owner)
 {
 	const struct pool *pool = writing->pool;
+	uint32_t base = pool->base[slot];
 
-	if (pool->cut[owner])
-		return 0;
-	if (next != NOBODY && !pool->seen[next] && writing->now_ms < pool->starting_until_ms)
-		return 0;
-	return index_of(pool, owner);
+	return writing->now_ms < pool->starting_until_ms && owner != NOBODY && owner != base &&
+	       members_is_awaited(&pool->members, base);
+}
+
+/*
+ * The slot goes from `before` to `owner`. Amid a start, one who is heard of for the first time has
+ * it from who only stood in; and after a restart amid it what is said of the time before is later
+ * than the words.
+ */
+static void begin_transition(struct writing *writing, uint32_t slot, uint16_t before,
+			     uint16_t owner)
+{
+	struct pool *pool = writing->pool;
+	struct transitions *transitions = &pool->transitions;
+	uint32_t from = pool->cut[before] ? 0 : index_of(pool, before);
+	bool starts = writing->now_ms < pool->starting_until_ms;
+
+	if (starts && owner != NOBODY && !pool->seen[owner])
+		transition_come(transitions, slot, index_of(pool, owner), writing->now_ms);
+	else if (starts && pool->adopted)
+		transition_await(transitions, slot, from, writing->now_ms);
+	else
+		transition_begin(transitions, slot, from, writing->now_ms);
 }
 
 static void change_owner(struct writing *writing, uint32_t slot, uint16_t owner)
 {
 	struct pool *pool = writing->pool;
+	struct transitions *transitions = &pool->transitions;
 	struct serving *served = &pool->served[slot];
+	uint16_t before = served->owner;
 
 	if (owner != NOBODY)
 		pool->members.items[owner].slots++;
-	if (served->owner != NOBODY) {
-		pool->members.items[served->owner].slots--;
-		transition_begin(&pool->transitions, slot,
-				 owner_before(writing, served->owner, owner), writing->now_ms);
-	} else if (served->other != owner && may_have_begun(pool, served->other)) {
-		transition_begin(&pool->transitions, slot, 0, writing->now_ms);
-	}
+	if (before != NOBODY)
+		pool->members.items[before].slots--;
 	served->owner = owner;
+	if (stands_in(writing, slot, owner))
+		transition_await(transitions, slot, index_of(pool, pool_narrow(pool->base[slot])),
+				 writing->now_ms);
+	else if (before != NOBODY)
+		begin_transition(writing, slot, before, owner);
+	else if (served->other != owner && may_have_begun(pool, served->other))
+		transition_begin(transitions, slot, 0, writing->now_ms);
 }
 
 /*
@@ -394,6 +415,26 @@ static void forget_cut(struct writing *writing)
 	}
 }
 
+/*
+ * A table of before says whose flows may come beside those of the slot's owner by the present one.
+ * Where that one has not all of its slots, because it drains, fails, or has a part of its weight,
+ * its own flows and those of others in its place are as many owners as a packet can name.
+ */
+static void untell(struct writing *writing)
+{
+	struct pool *pool = writing->pool;
+
+	for (uint32_t slot = 0; slot < pool->size; slot++) {
+		uint32_t base = pool->base[slot];
+
+		if (base == HASH_NOBODY || pool->members.items[base].share == MEMBER_WHOLE ||
+		    members_is_awaited(&pool->members, base))
+			continue;
+		if (transition_untell(&pool->transitions, slot))
+			store_word(writing, slot);
+	}
+}
+
 /* May flows of the slot have begun on another than its owner, between two settlings? */
 static bool is_elsewhere(const struct pool *pool, const struct serving *served)
 {
@@ -428,8 +469,6 @@ static void pass_doubt(struct writing *writing)
 {
 	struct pool *pool = writing->pool;
 
-	if (!pool->begun)
-		pool->starting_until_ms = writing->now_ms + STARTING_MS;
 	if (!pool->begun && pool->doubt_ms) {
 		/* Whoever stood in till then has no transition to speak for its flows. */
 		pool->doubt_until_ms = pool->starting_until_ms + pool->doubt_ms;
@@ -449,7 +488,11 @@ static void settle(struct writing *writing)
 
 	writing->any_held = pool->held > 0;
 	members_update(&pool->members, writing->now_ms);
+	if (!pool->begun)
+		pool->starting_until_ms = writing->now_ms + POOL_STARTING_MS;
 	forget_cut(writing);
+	if (pool->doubt_ms && (pool->doubt || !pool->begun) && pool->transitions.count > 0)
+		untell(writing);
 	for (size_t i = 0; i < pool->members.count; i++)
 		pool->now[i] = pool->members.items[i].share;
 	if (pool->ring)

@@ -93,11 +93,17 @@ uint64_t pool_next_deadline_ms(const struct pool *pool, uint64_t now_ms);
 
 /* --- slots: pool_table_size words, shared with running packets --- */
 
+/* So long a pool that began from nothing comes to know its members, one after the other: who serves
+ * meanwhile only stands in. */
+enum { POOL_STARTING_MS = 10000 };
 /*
  * Takes over what an earlier daemon left in the words of the same table, before they are first
- * written: whose slots they were, and transitions, which go on from now. 0 or -ENOMEM.
+ * written: whose slots they were, and transitions, which go on from now. Words of a start that is
+ * not over yet name who stands in: so until `starting_until_ms` this is a start as well, 0: it is
+ * none. 0 or -ENOMEM.
  */
-int pool_adopt_slots(struct pool *pool, const uint64_t *slots, uint64_t now_ms);
+int pool_adopt_slots(struct pool *pool, const uint64_t *slots, uint64_t starting_until_ms,
+		     uint64_t now_ms);
 /* What the base table of a pool was made of. */
 struct pool_before {
 	uint64_t seed;
@@ -108,10 +114,10 @@ struct pool_before {
 	size_t member_count;
 };
 /*
- * In place of pool_adopt_slots where nothing was left: the table was this one until a moment ago,
- * perhaps, so slots with another owner begin in transition from that one. Only where packets name a
- * second owner (doubt_ms), as otherwise it would be a guess. 0, -ENOMEM, or -EINVAL: no such table
- * can be, or its slots were not these.
+ * Where nothing was left, or, before pool_adopt_slots, words of a start: the table was this one
+ * until a moment ago, perhaps, so slots with another owner begin in transition from that one. Only
+ * where packets name a second owner (doubt_ms), as otherwise it would be a guess. 0, -ENOMEM, or
+ * -EINVAL: no such table can be, or its slots were not these.
  */
 int pool_begin_after(struct pool *pool, const struct pool_before *before, uint64_t now_ms);
 /*

@@ -57,7 +57,7 @@ static void start(struct transitions *all, struct transition *slot, uint32_t pre
 {
 	all->count += !slot->on;
 	slot->on = 1;
-	slot->late = 0;
+	slot->late = slot->told = 0;
 	slot->previous = previous;
 	slot->since_ms = now_ms < SINCE_MAX ? now_ms : SINCE_MAX;
 	expect(all, slot);
@@ -77,7 +77,7 @@ uint64_t transition_word(const struct transitions *all, uint32_t at)
 	if (!slot->on)
 		return 0;
 	return abi_slot(0, slot->previous, 0) | ABI_SLOT_TRANSITION |
-	       (slot->late ? ABI_SLOT_LATE : 0);
+	       (slot->late ? ABI_SLOT_LATE : 0) | (slot->told ? ABI_SLOT_TOLD : 0);
 }
 
 void transition_begin(struct transitions *all, uint32_t at, uint32_t from, uint64_t now_ms)
@@ -85,19 +85,43 @@ void transition_begin(struct transitions *all, uint32_t at, uint32_t from, uint6
 	struct transition *slot = &all->slots[at];
 
 	slot->changed = 1;
-	/* The oldest owner stays: flows of those after it have entries. */
-	if (!slot->on || (!slot->previous && from))
+	/* The oldest owner stays: flows of those after it have entries. Not so where they were told
+	 * of: there the one who is seen to have had the slot is who more flows have. */
+	if (!slot->on || ((!slot->previous || slot->told) && from))
 		start(all, slot, from, now_ms);
+}
+
+void transition_tell(struct transitions *all, uint32_t at, uint32_t from, uint64_t now_ms)
+{
+	transition_begin(all, at, from, now_ms);
+	all->slots[at].told = 1;
+}
+
+void transition_await(struct transitions *all, uint32_t at, uint32_t from, uint64_t now_ms)
+{
+	transition_begin(all, at, all->slots[at].previous ? 0 : from, now_ms);
+}
+
+void transition_come(struct transitions *all, uint32_t at, uint32_t to, uint64_t now_ms)
+{
+	struct transition *slot = &all->slots[at];
+
+	transition_begin(all, at, 0, now_ms);
+	if (slot->previous != to)
+		return;
+	slot->previous = 0;
+	expect(all, slot);
 }
 
 void transition_adopt(struct transitions *all, uint32_t at, uint64_t word, uint64_t now_ms)
 {
 	struct transition *slot = &all->slots[at];
 
-	if (!(word & ABI_SLOT_TRANSITION))
+	if (!(word & ABI_SLOT_TRANSITION) || slot->previous)
 		return;
 	start(all, slot, abi_slot_previous(word), now_ms);
 	slot->late = (word & ABI_SLOT_LATE) != 0;
+	slot->told = (word & ABI_SLOT_TOLD) != 0;
 }
 
 void transitions_wait(struct transitions *all, uint64_t now_ms)
@@ -115,6 +139,17 @@ void transitions_hold(struct transitions *all, uint64_t now_ms)
 	all->hold_until_ms = time_later_ms(now_ms, all->idle_ms);
 	for (uint32_t slot = 0; slot < all->size; slot++)
 		transition_begin(all, slot, 0, now_ms);
+}
+
+bool transition_untell(struct transitions *all, uint32_t at)
+{
+	struct transition *slot = &all->slots[at];
+
+	if (!slot->told)
+		return false;
+	slot->previous = slot->told = 0;
+	expect(all, slot);
+	return true;
 }
 
 void transitions_forget(struct transitions *all, uint32_t record, transition_told *told, void *arg)

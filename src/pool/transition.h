@@ -21,6 +21,7 @@ struct transition {
 	uint64_t on : 1;
 	uint64_t late : 1;
 	uint64_t changed : 1; /* since the survey began */
+	uint64_t told : 1;    /* previous is not known by words (ABI_SLOT_TOLD) */
 };
 
 struct transitions {
@@ -37,7 +38,7 @@ struct transitions {
 
 void transitions_init(struct transitions *all, struct arena *arena, uint32_t size);
 
-/* The slot's part of its word: previous, TRANSITION and LATE. */
+/* The slot's part of its word: previous, TRANSITION, LATE and TOLD. */
 uint64_t transition_word(const struct transitions *all, uint32_t slot);
 
 /*
@@ -45,7 +46,15 @@ uint64_t transition_word(const struct transitions *all, uint32_t slot);
  * entries or are given up, but entries may name another backend than the slot's.
  */
 void transition_begin(struct transitions *all, uint32_t slot, uint32_t from, uint64_t now_ms);
-/* As an earlier daemon left it. */
+/* The same by what is said of the time before the table, which no word tells. */
+void transition_tell(struct transitions *all, uint32_t slot, uint32_t from, uint64_t now_ms);
+/* Another stands in for `from`, who is still to be heard of: all flows without entries are that
+ * one's, unless they are known to be another's. */
+void transition_await(struct transitions *all, uint32_t slot, uint32_t from, uint64_t now_ms);
+/* That one is heard of, and has the slot: who else has flows of it has entries for them. */
+void transition_come(struct transitions *all, uint32_t slot, uint32_t to, uint64_t now_ms);
+/* As an earlier daemon left it. Who is known already to have had the slot stays: he had it later
+ * than who is named by a word of a start. */
 void transition_adopt(struct transitions *all, uint32_t slot, uint64_t word, uint64_t now_ms);
 /*
  * Flows go on without entries, by their slots' previous owners alone, for the flow table has no
@@ -55,6 +64,8 @@ enum { TRANSITION_WAITS = 4 };
 void transitions_wait(struct transitions *all, uint64_t now_ms);
 /* All slots, and for idle_ms none ends: flows were given their backends by another table. */
 void transitions_hold(struct transitions *all, uint64_t now_ms);
+/* Whom it was told of for this slot is not the one to name. Returns whether there was one. */
+bool transition_untell(struct transitions *all, uint32_t slot);
 /* The record's flows are cut for good. `told` hears of each slot that had it as previous. */
 typedef void transition_told(void *arg, uint32_t slot);
 void transitions_forget(struct transitions *all, uint32_t record, transition_told *told, void *arg);

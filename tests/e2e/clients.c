@@ -20,7 +20,8 @@
  *   leave bN         what is connected to it closes in order
  *   renew MS         what was opened within so many ms closes in order
  *   close MS         what was opened earlier than that does
- *   report WORD      prints `report WORD live=N opened=N broken=N excused=N bN=N ...`
+ *   report WORD      prints `report WORD live=N opened=N broken=N excused=N quiet=MS bN=N ...`;
+ *                    quiet: how long one of those alive has got no byte, at most
  *   stop             all close in order; then the same line for `end`, and exit
  * Each broken connection is a line. Times are ms of the day's clock.
  */
@@ -451,13 +452,17 @@ static void tick(void)
 static void report(const char *word)
 {
 	unsigned by_backend[BACKENDS] = {0};
+	uint64_t quiet = 0;
 
 	for (unsigned i = 0; i < COUNT_MAX; i++) {
-		if (connections[i].state != FREE)
-			by_backend[connections[i].backend]++;
+		if (connections[i].state == FREE)
+			continue;
+		by_backend[connections[i].backend]++;
+		if (now - connections[i].last > quiet)
+			quiet = now - connections[i].last;
 	}
-	printf("report %s live=%u opened=%u broken=%u excused=%u", word, live, opened_count,
-	       broken_count, excused_count);
+	printf("report %s live=%u opened=%u broken=%u excused=%u quiet=%u", word, live,
+	       opened_count, broken_count, excused_count, (unsigned)quiet);
 	for (unsigned i = 1; i < BACKENDS; i++)
 		printf(" b%u=%u", i, by_backend[i]);
 	putchar('\n');

@@ -230,19 +230,22 @@ must "and b3, which asks its pod, too" wait_for 5 more b3 handed_on 100
 must "b1 takes it" more b1 taken 100
 must "b2 knows its neighbour now, over IPv4" wait_for 3 knows b2 10.0.1.11
 must "and over IPv6" wait_for 3 knows b2 2001:db8:1::11
-sleep 2
+listen
+must "each connection is heard of" wait_for 15 all_heard
 must "no connection broke" none_broken
 before=$(verdict b1 handed_on)
 fresh_node 1 active active active
 must "b1 hands on what began at others meanwhile" wait_for 5 more b1 handed_on $((before + 50))
 must "those of the pod's are taken there" wait_for 5 more b3 taken 10
-sleep 2
+listen
+must "each connection is heard of" wait_for 15 all_heard
 must "no connection broke" none_broken
 # Who began at another's owner while b1 drained would have a third owner now.
 renew
 fresh_node 1 active active drain
 must "what the pod knows comes back to it" wait_for 5 more b3 taken 100
-sleep 2
+listen
+must "each connection is heard of" wait_for 15 all_heard
 must "no connection broke" none_broken
 renew
 COUNT_BACKEND=2
@@ -252,7 +255,8 @@ renew
 COUNT_BACKEND=3
 fresh_node 1 active active active
 must "and come, while the node is away that knew of nothing else" wait_for 5 at_b3 5
-sleep 2
+listen
+must "each connection is heard of" wait_for 15 all_heard
 must "no connection broke" none_broken
 control stop
 must "the clients end" wait_for 15 grep -q '^report end ' "$DIR/clients.log"

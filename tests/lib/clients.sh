@@ -17,4 +17,11 @@ report() {
 
 # live COUNT: are so many connections alive?
 live() { report && [[ $reported =~ live=([0-9]+) ]] && [ "${BASH_REMATCH[1]}" -ge "$1" ]; }
+
+# listen: from now on. all_heard: has each that is alive got a byte since?
+listen() { listen_ms=$((${EPOCHREALTIME/./} / 1000)); }
+all_heard() {
+	local since_ms=$((${EPOCHREALTIME/./} / 1000 - listen_ms))
+	report && [[ $reported =~ quiet=([0-9]+) ]] && [ "${BASH_REMATCH[1]}" -lt $since_ms ]
+}
 none_broken() { report && say "# $reported" && [[ $reported =~ broken=0\ excused=0 ]]; }

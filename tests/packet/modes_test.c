@@ -84,6 +84,7 @@ static void test_other_owner(void **state)
 #define SECOND WORLD_SECOND4
 #define TURNS  ABI_SLOT_TRANSITION
 #define DOUBT  ABI_SLOT_DOUBT
+#define TOLD   (TURNS | DOUBT | ABI_SLOT_TOLD)
 	static const struct other_case cases[] = {
 		{"who would serve", B, 0, SECOND, DOUBT, GOES, GOES, FRAME_ACK, B, SECOND},
 		{"nobody", B, 0, 0, DOUBT, GOES, 0, FRAME_ACK, B, 0},
@@ -98,6 +99,9 @@ static void test_other_owner(void **state)
 		{"a change: the third", B, 0, SECOND, TURNS, GOES, GOES, FRAME_SYN, B, SECOND},
 		{"a change, undone: the third", B, B, SECOND, TURNS, GOES, GOES, FRAME_ACK, B,
 		 SECOND},
+		{"a change, told: it began here", B, SECOND, 0, TOLD, GOES, GOES, FRAME_SYN, B,
+		 SECOND},
+		{"a change, told: after it", B, SECOND, 0, TOLD, GOES, GOES, FRAME_ACK, B, SECOND},
 		{"a change, in doubt: the third", B, 0, SECOND, TURNS | DOUBT, GOES, GOES,
 		 FRAME_SYN, B, SECOND},
 		{"a change, in doubt: before it", B, SECOND, WORLD_SECOND6, TURNS | DOUBT, GOES,
@@ -119,6 +123,7 @@ static void test_other_owner(void **state)
 #undef SECOND
 #undef TURNS
 #undef DOUBT
+#undef TOLD
 	static struct engine_outcome outcome;
 	struct frame frame;
 

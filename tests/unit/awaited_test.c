@@ -70,7 +70,7 @@ static struct pool *add(size_t down)
 	pool = make(MEMBERS, POOL_UNKNOWN);
 	if (down < OLD)
 		pool_set_health(pool, down, POOL_UNHEALTHY, 1500);
-	assert_int_equal(pool_adopt_slots(pool, slots, 2000), 0);
+	assert_int_equal(pool_adopt_slots(pool, slots, 0, 2000), 0);
 	return pool;
 }
 

@@ -12,7 +12,7 @@
 #include "pool/pool.h"
 
 enum { MEMBERS = 5, SIZE = 251, IDLE_MS = 300000, DOUBT_MS = 5000, ODD = 1 };
-enum { STARTING_MS = 10000 }; /* in which a fresh table comes to know its members */
+enum { STARTING_MS = POOL_STARTING_MS };
 
 static struct pool *pool;
 static uint64_t slots[SIZE];
@@ -71,7 +71,7 @@ static void turn(enum pool_health health, uint64_t now_ms)
 static void adopt(uint64_t doubt_ms, enum pool_health health, uint64_t now_ms)
 {
 	make(doubt_ms);
-	assert_int_equal(pool_adopt_slots(pool, slots, now_ms), 0);
+	assert_int_equal(pool_adopt_slots(pool, slots, 0, now_ms), 0);
 	pool_set_health(pool, ODD, health, now_ms);
 	pool_write_slots(pool, slots, now_ms);
 }
@@ -169,14 +169,66 @@ static void test_stand_ins(void **state)
 	assert_int_equal(count_doubts(), SIZE);
 }
 
+/* A restart during the start knows as little: it takes its rule over, and its end. */
+static void test_stand_ins_adopted(void **state)
+{
+	const uint64_t until_ms = 2000 + STARTING_MS;
+
+	(void)state;
+	for (uint64_t back_ms = until_ms - 1; back_ms <= until_ms; back_ms++) {
+		memset(slots, 0, sizeof(slots));
+		make(DOUBT_MS);
+		pool_set_health(pool, ODD, POOL_UNHEALTHY, 2000);
+		pool_write_slots(pool, slots, 2000);
+		make(DOUBT_MS);
+		assert_int_equal(pool_adopt_slots(pool, slots, until_ms, 3000), 0);
+		pool_set_health(pool, ODD, POOL_UNKNOWN, 3000);
+		pool_write_slots(pool, slots, 3000);
+		assert_int_equal(pool_moving_slots(pool), 0);
+		turn(POOL_HEALTHY, back_ms);
+		assert_true(pool_moving_slots(pool) > 0);
+		for (uint32_t slot = 0; slot < SIZE; slot++)
+			assert_int_equal(abi_slot_previous(slots[slot]) != 0,
+					 back_ms == until_ms && pool_slot_base(pool, slot) == ODD);
+		pool_update_slots(pool, slots, until_ms + DOUBT_MS - 1);
+		assert_int_equal(count_doubts(), SIZE);
+		pool_update_slots(pool, slots, until_ms + DOUBT_MS);
+		assert_int_equal(count_doubts(), 0);
+	}
+}
+
+/* Who is added amid a start takes its slots over from who is known to have them. */
+static void test_added_amid_a_start(void **state)
+{
+	uint32_t moved = 0;
+
+	(void)state;
+	make(0);
+	pool_set_admin(pool, ODD, POOL_MAINT, 2000);
+	pool_write_slots(pool, slots, 2000);
+	/* As if it were no member yet. */
+	for (uint32_t slot = 0; slot < SIZE; slot++) {
+		if (abi_slot_other(slots[slot]) == 100 + ODD)
+			slots[slot] &= ~abi_slot(0, 0, ABI_INDEX_MASK);
+	}
+	make(0);
+	assert_int_equal(pool_adopt_slots(pool, slots, 2000 + STARTING_MS, 3000), 0);
+	pool_write_slots(pool, slots, 3000);
+	for (uint32_t slot = 0; slot < SIZE; slot++) {
+		bool moves = abi_slot_current(slots[slot]) == 100 + ODD;
+
+		assert_int_equal(abi_slot_previous(slots[slot]) != 0, moves);
+		moved += moves;
+	}
+	assert_true(moved > 0);
+}
+
 int main(void)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(test_start),
-		TEST(test_adopted),
-		TEST(test_in_place),
-		TEST(test_stand_ins),
+		TEST(test_start),     TEST(test_adopted),           TEST(test_in_place),
+		TEST(test_stand_ins), TEST(test_stand_ins_adopted), TEST(test_added_amid_a_start),
 	};
 #undef TEST
 

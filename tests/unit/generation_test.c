@@ -311,6 +311,57 @@ static void test_begins_after(void **state)
 	       "table_size: 251, hash: ring, backends: [" B12 "]");
 }
 
+/* Records are those of members in order. All are unknown. */
+static void assemble(struct begun *begun, const char *pool, uint64_t wall_ms)
+{
+	begun->conf = parse(pool, true);
+	assert_true(generations_turn(&kept, begun->conf, wall_ms) >= 0);
+	assert_int_equal(
+		assemble_pool(begun->conf, begun->conf->pools, NULL, POOL_UNKNOWN, &begun->pool),
+		0);
+}
+
+/*
+ * A node begins from nothing, and before it has met more than one backend it is started again with
+ * one more. Who stood in is nobody's previous: flows of other nodes are where the table before
+ * says, and no longer where the one before that does.
+ */
+static void test_begins_amid_a_start(void **state)
+{
+	const uint64_t until_ms = NOW_MS + POOL_STARTING_MS;
+	struct begun whole, old, new;
+
+	(void)state;
+	begin(&whole, "table_size: 251, backends: [" B123 "]", true, START);
+	turn("table_size: 251, backends: [" B12 "]", START - 1);
+	assemble(&old, "table_size: 251, backends: [" B123 "]", START);
+	assert_int_equal(generations_begin(&kept, old.conf, 0, old.pool, START, NOW_MS), 1);
+	memset(new.slots, 0, sizeof(new.slots));
+	pool_set_health(old.pool, 0, POOL_HEALTHY, NOW_MS);
+	pool_write_slots(old.pool, new.slots, NOW_MS);
+	assemble(&new, "table_size: 251, backends: [" B123 ", " B(4) "]", START + 900);
+	assert_int_equal(generations_begin(&kept, new.conf, 0, new.pool, START + 900, NOW_MS + 900),
+			 1);
+	assert_int_equal(pool_adopt_slots(new.pool, new.slots, until_ms, NOW_MS + 900), 0);
+	pool_set_health(new.pool, 0, POOL_HEALTHY, NOW_MS + 900);
+	for (size_t m = pool_member_count(new.pool); m-- > 0;) {
+		pool_set_health(new.pool, m, POOL_HEALTHY, NOW_MS + 900 + m);
+		pool_write_slots(new.pool, new.slots, NOW_MS + 900 + m);
+	}
+	for (uint32_t slot = 0; slot < SIZE; slot++) {
+		unsigned was = number_of(&whole, pool_slot_owner(whole.pool, slot));
+		unsigned is = number_of(&new, pool_slot_owner(new.pool, slot));
+		uint32_t record = abi_slot_previous(new.slots[slot]);
+
+		if (was != is)
+			assert_int_equal(record ? number_of(&new, record - 1) : 0, was);
+		assert_true(new.slots[slot] & ABI_SLOT_DOUBT);
+	}
+	end(&new);
+	end(&old);
+	end(&whole);
+}
+
 static void test_begins_anew(void **state)
 {
 	struct begun begun;
@@ -350,6 +401,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_text, tear_down),
 		cmocka_unit_test_teardown(test_refusals, tear_down),
 		cmocka_unit_test_teardown(test_begins_after, tear_down),
+		cmocka_unit_test_teardown(test_begins_amid_a_start, tear_down),
 		cmocka_unit_test_teardown(test_begins_anew, tear_down),
 	};
 

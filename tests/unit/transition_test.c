@@ -354,7 +354,7 @@ static void test_adoption(void **state)
 	pool_free(pool);
 	pool = make(4, 0);
 	pool_set_health(pool, 1, POOL_UNHEALTHY, 0);
-	assert_int_equal(pool_adopt_slots(pool, slots, 500000), 0);
+	assert_int_equal(pool_adopt_slots(pool, slots, 0, 500000), 0);
 	pool_write_slots(pool, slots, 500000);
 	for (uint32_t slot = 0; slot < SIZE; slot++) {
 		uint32_t was = abi_slot_current(before[slot]);
@@ -391,7 +391,7 @@ static void test_adoption_of_strangers(void **state)
 		slots[slot] = abi_slot(7, 8, 9) | (slots[slot] & ABI_SLOT_TRANSITION);
 	pool_free(pool);
 	pool = make(2, 0);
-	assert_int_equal(pool_adopt_slots(pool, slots, 500000), 0);
+	assert_int_equal(pool_adopt_slots(pool, slots, 0, 500000), 0);
 	pool_write_slots(pool, slots, 500000);
 	assert_int_equal(count_moving(), SIZE);
 	for (uint32_t slot = 0; slot < SIZE; slot++)

@@ -20,6 +20,11 @@ enum { LOOKS = 16 }; /* in an idle time: whether flows go on without entries */
 
 /* --- life --- */
 
+uint64_t balancer_starting_until_ms(const struct dp_tables *tables)
+{
+	return tables->node->began_s * 1000ULL + POOL_STARTING_MS;
+}
+
 static int fill(struct balancer *balancer, struct err *err)
 {
 	int ret = places_build_pools(balancer, err);

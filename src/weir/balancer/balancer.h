@@ -21,6 +21,9 @@
 
 struct balancer;
 
+/* Until when tables that began empty name who only stands in for others (pool_adopt_slots). */
+uint64_t balancer_starting_until_ms(const struct dp_tables *tables);
+
 /* How a balancer begins. */
 struct balancer_start {
 	enum pool_health health;    /* of backends that no earlier daemon left up */

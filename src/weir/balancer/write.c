@@ -234,6 +234,7 @@ static int adopt_slots(struct balancer *balancer, struct balanced_pool *pool)
 			pool_member_was_down(pool->pool, i);
 	}
 	return pool_adopt_slots(pool->pool, balanced_slots(balancer, pool),
+				balancer_starting_until_ms(balancer->tables),
 				balancer->start->now_ms);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the daemon holds; shared by app.c, which changes it, and report.c, which shows it. */
+/* What the daemon holds; shared by the files of this room. */
 #pragma once
 
 #include <uv.h>
@@ -45,7 +45,7 @@ struct app {
 	bool generations_unsaved;
 };
 
-/* Every check has had a result. */
-int app_is_ready(const struct app *app);
 /* Slots are as the backends' states want them, when it returns. */
 void app_settle(struct app *app);
+/* The same a moment from now, for whatever else changes by then. */
+void app_settle_soon(struct app *app);

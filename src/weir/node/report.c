@@ -6,6 +6,7 @@
 #include "weir/node/app.h"
 #include "weir/node/app_state.h"
 #include "weir/node/requests.h"
+#include "weir/node/watch.h"
 #include "weir/show.h"
 
 static const char *const verdict_names[] = {
@@ -142,7 +143,7 @@ json_t *app_report(void *arg)
 	return json_pack("{s:s, s:s, s:i, s:f, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 			 "node", app->conf->node.name, "version", WEIR_VERSION, "pid",
 			 (int)getpid(), "uptime_s", time_since_s(app->daemon.started_ns), "ready",
-			 app_is_ready(app), "adopted", dp_adopted(app->dp), "file",
+			 watch_is_ready(app), "adopted", dp_adopted(app->dp), "file",
 			 show_bytes(app->daemon.file), "interfaces", show_links(dp_links(app->dp)),
 			 "services", services, "pools", report_pools(app), "verdicts",
 			 report_verdicts(app), "flows", report_flows(app), "split",

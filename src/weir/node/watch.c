@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "weir/node/watch.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/time.h"
+#include "weir/node/attach.h"
+
+enum { VLANS_TEXT_MAX = 12 }; /* "4094.4094" */
+
+static const struct conf_pool *conf_pool(const struct app_backend *backend)
+{
+	return &backend->app->conf->pools[backend->pool];
+}
+
+static const struct conf_backend *conf_backend(const struct app_backend *backend)
+{
+	return &conf_pool(backend)->backends[backend->member];
+}
+
+bool watch_is_ready(const struct app *app)
+{
+	for (size_t i = 0; i < app->backend_count; i++) {
+		const struct health_check *check = app->backends[i].check;
+
+		if (check && health_status(check)->state == HEALTH_UNKNOWN)
+			return false;
+	}
+	return true;
+}
+
+/* --- what changes --- */
+
+static void on_health(void *arg, struct health_check *check, enum health_state state)
+{
+	struct app_backend *backend = arg;
+	const struct health_status *status = health_status(check);
+	bool healthy = state == HEALTH_HEALTHY;
+
+	balancer_set_health(backend->app->balancer, backend->pool, backend->member,
+			    healthy ? POOL_HEALTHY : POOL_UNHEALTHY, time_now_ms());
+	app_settle_soon(backend->app);
+	log_write(LOG_INFO, &backend->log, healthy ? "backend is healthy" : "backend is unhealthy",
+		  "pool=%s backend=%s reason=%s", conf_pool(backend)->name,
+		  conf_backend(backend)->name,
+		  log_quote(healthy ? "check succeeded" : status->last_error).text);
+}
+
+static bool needs_link(const struct app_backend *backend)
+{
+	const struct conf *conf = backend->app->conf;
+
+	for (size_t i = 0; i < conf->service_count; i++) {
+		if (conf->services[i].pool == conf_pool(backend) &&
+		    conf->services[i].forward == CONF_FORWARD_L2DSR)
+			return true;
+	}
+	return false;
+}
+
+static void warn_backend(struct app_backend *backend, const char *what)
+{
+	log_write(LOG_WARN, &backend->log, what, "pool=%s backend=%s", conf_pool(backend)->name,
+		  conf_backend(backend)->name);
+}
+
+/* The identifiers of its VLANs, the outer first, for the log. */
+static const char *show_vlans(const struct nexthop *nexthop, char text[VLANS_TEXT_MAX])
+{
+	unsigned outer = nexthop->tags[0] & 0xfff, inner = nexthop->tags[1] & 0xfff;
+
+	if (!nexthop->tags[0])
+		return "none";
+	snprintf(text, VLANS_TEXT_MAX, nexthop->tags[1] ? "%u.%u" : "%u", outer, inner);
+	return text;
+}
+
+static void on_nexthop(void *arg, const struct nexthop *nexthop)
+{
+	struct app_backend *backend = arg;
+	struct app *app = backend->app;
+	uint32_t path_mtu = app->conf->node.path_mtu;
+	struct dp_nexthop hop = {.ifindex = nexthop->ifindex,
+				 .mtu = nexthop->mtu,
+				 .on_link = nexthop->on_link,
+				 .tags = {nexthop->tags[0], nexthop->tags[1]}};
+	char interface[IF_NAMESIZE] = "?", vlans[VLANS_TEXT_MAX];
+
+	if (!nexthop->resolved) {
+		balancer_set_nexthop(app->balancer, backend->pool, backend->member, NULL);
+		log_write(LOG_WARN, &backend->log, "backend has no next hop",
+			  "pool=%s backend=%s reason=%s", conf_pool(backend)->name,
+			  conf_backend(backend)->name, log_quote(nexthop->why).text);
+		return;
+	}
+	memcpy(hop.src_mac, nexthop->src_mac, sizeof(hop.src_mac));
+	memcpy(hop.dst_mac, nexthop->dst_mac, sizeof(hop.dst_mac));
+	if (path_mtu && path_mtu < hop.mtu)
+		hop.mtu = path_mtu;
+	balancer_set_source(app->balancer, &nexthop->source);
+	balancer_set_nexthop(app->balancer, backend->pool, backend->member, &hop);
+	if (!nexthop->on_link && needs_link(backend))
+		warn_backend(backend, "backend is behind a router, so l2dsr does not reach it");
+	if (nexthop->stacked && !attach_all_generic(app))
+		warn_backend(backend, "backend is behind a bridge or suchlike, to which native XDP "
+				      "cannot send: its packets are lost");
+	if_indextoname(nexthop->ifindex, interface);
+	log_write(LOG_INFO, &backend->log, "next hop",
+		  "pool=%s backend=%s interface=%s mac=%02x:%02x:%02x:%02x:%02x:%02x "
+		  "vlan=%s mtu=%u",
+		  conf_pool(backend)->name, conf_backend(backend)->name, interface,
+		  nexthop->dst_mac[0], nexthop->dst_mac[1], nexthop->dst_mac[2],
+		  nexthop->dst_mac[3], nexthop->dst_mac[4], nexthop->dst_mac[5],
+		  show_vlans(nexthop, vlans), nexthop->mtu);
+}
+
+/* --- start and end --- */
+
+static int start_check(struct app *app, struct app_backend *backend)
+{
+	const struct conf_check *check = &conf_pool(backend)->check;
+	const struct pool *pool = balancer_pool(app->balancer, backend->pool);
+	const struct health_spec spec = {
+		.type = HEALTH_TCP,
+		.address = conf_backend(backend)->address,
+		.port = check->port,
+		.interval_ms = check->interval_ms,
+		.timeout_ms = check->timeout_ms,
+		.rise = check->rise,
+		.fall = check->fall,
+		.initial = pool_member_health(pool, backend->member) == POOL_HEALTHY
+				   ? HEALTH_HEALTHY
+				   : HEALTH_UNKNOWN,
+	};
+
+	if (check->type == CONF_CHECK_NONE) {
+		balancer_set_health(app->balancer, backend->pool, backend->member, POOL_HEALTHY,
+				    time_now_ms());
+		return 0;
+	}
+	return health_add(app->health, &spec, on_health, backend, &backend->check);
+}
+
+int watch_start(struct app *app, struct err *err)
+{
+	size_t at = 0;
+
+	for (size_t p = 0; p < app->conf->pool_count; p++)
+		app->backend_count += app->conf->pools[p].backend_count;
+	app->backends = calloc(app->backend_count + 1, sizeof(*app->backends));
+	if (!app->backends)
+		return err_set(err, -ENOMEM, "out of memory");
+	for (size_t p = 0; p < app->conf->pool_count; p++) {
+		for (size_t m = 0; m < app->conf->pools[p].backend_count; m++) {
+			struct app_backend *backend = &app->backends[at++];
+			int ret;
+
+			*backend = (struct app_backend){.app = app, .pool = p, .member = m};
+			ret = nexthops_watch(app->nexthops, &conf_backend(backend)->address,
+					     on_nexthop, backend, &backend->nexthop);
+			if (!ret)
+				ret = start_check(app, backend);
+			if (ret)
+				return err_set(err, ret, "backend %s: cannot be watched: %s",
+					       conf_backend(backend)->name, strerror(-ret));
+		}
+	}
+	return 0;
+}
+
+void watch_close(struct app *app)
+{
+	if (app->health)
+		health_close(app->health);
+	if (app->nexthops)
+		nexthops_close(app->nexthops);
+}
