@@ -8,7 +8,7 @@
 
 #include "bgp/wire/attribute.h"
 
-enum { TYPES = 256, HEAD_MIN = 3 };
+enum { TYPES = 256 };
 
 struct parse {
 	const struct wire_session *session;
