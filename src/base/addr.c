@@ -60,6 +60,8 @@ uint64_t addr_hash(const struct addr *addr, uint64_t seed)
 	memcpy(words, addr->bytes, sizeof(words));
 	mixed = (words[0] ^ seed) * 0x9e3779b97f4a7c15ULL;
 	mixed = (mixed ^ words[1] ^ mixed >> 29) * 0xbf58476d1ce4e5b9ULL;
+	/* An IPv4 address's last bytes are upper ones here, and a product moves bits upwards. */
+	mixed = (mixed ^ mixed >> 32) * 0x94d049bb133111ebULL;
 	return mixed ^ mixed >> 32;
 }
 

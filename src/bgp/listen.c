@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What comes in: a listening socket an address that routers connect to, shared by those of the
+ * same. It has the keys of all of them, so that the kernel answers no other SYN of theirs. Whoever
+ * is no peer is reset at once, and costs nothing else.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bgp/state.h"
+#include "bgp/tcp.h"
+
+enum {
+	RETRY_MS = 3000,
+	ACCEPTS = 16, /* a loop turn */
+};
+
+struct listener {
+	LIST_ENTRY(listener) link;
+	struct bgp *bgp;
+	struct addr local;
+	int family;
+	int fd;         /* -1: not open, tried again */
+	uv_poll_t poll; /* of an open one */
+	unsigned int users;
+};
+
+static void on_retry(uv_timer_t *timer)
+{
+	listen_retry(timer->data);
+}
+
+static void fails(struct listener *listener, int code)
+{
+	struct bgp *bgp = listener->bgp;
+	char address[ADDR_TEXT_MAX];
+	const char *any = listener->family == AF_INET ? "0.0.0.0" : "::";
+
+	snprintf(bgp->status.listen_error, sizeof(bgp->status.listen_error), "%s port %d: %s",
+		 addr_is_none(&listener->local) ? any : addr_format(&listener->local, address),
+		 bgp->spec.listen_port, strerror(-code));
+	uv_timer_start(&bgp->listen, on_retry, RETRY_MS, 0);
+}
+
+static struct bgp_peer *peer_of(const struct bgp *bgp, const struct addr *address)
+{
+	struct bgp_peer *peer;
+
+	LIST_FOREACH(peer, &bgp->peers, link)
+	if (addr_equal(&peer->spec.address, address))
+		return peer;
+	return NULL;
+}
+
+static void take(struct listener *listener, int fd, const struct addr *from)
+{
+	struct bgp *bgp = listener->bgp;
+	struct bgp_peer *peer = peer_of(bgp, from);
+
+	if (peer && peer->listener == listener) {
+		session_accept(peer, fd);
+		return;
+	}
+	bgp->status.strangers++;
+	tcp_abort(fd);
+}
+
+/* Out of descriptors, say: those that wait are let wait. */
+static void pause_it(struct listener *listener, int code)
+{
+	uv_poll_stop(&listener->poll);
+	fails(listener, code);
+}
+
+static void on_event(uv_poll_t *poll, int status, int events)
+{
+	struct listener *listener = poll->data;
+	struct addr from;
+
+	(void)status;
+	(void)events;
+	for (int i = 0; i < ACCEPTS; i++) {
+		int fd = tcp_accept(listener->fd, &from);
+
+		if (fd == -ECONNABORTED || fd == -EINTR)
+			continue;
+		if (fd == -EAGAIN)
+			return;
+		if (fd < 0) {
+			pause_it(listener, fd);
+			return;
+		}
+		take(listener, fd, &from);
+	}
+}
+
+static int set_keys(struct listener *listener)
+{
+	struct bgp_peer *peer;
+	int code = 0;
+
+	LIST_FOREACH(peer, &listener->bgp->peers, link)
+	if (!code && peer->listener == listener && peer->spec.password)
+		code = tcp_set_key(listener->fd, &peer->spec.address, peer->password);
+	return code;
+}
+
+static int open_it(struct listener *listener)
+{
+	struct bgp *bgp = listener->bgp;
+	int code;
+
+	listener->fd = tcp_listen(&listener->local, listener->family, bgp->spec.listen_port);
+	if (listener->fd < 0)
+		return listener->fd;
+	code = set_keys(listener);
+	if (!code)
+		code = uv_poll_init(bgp->loop, &listener->poll, listener->fd);
+	if (code) {
+		close(listener->fd);
+		listener->fd = -1;
+		return code;
+	}
+	bgp_count_handle(bgp, (uv_handle_t *)&listener->poll, listener);
+	uv_poll_start(&listener->poll, UV_READABLE, on_event);
+	return 0;
+}
+
+static struct listener *find(struct bgp *bgp, const struct addr *local, int family)
+{
+	struct listener *listener;
+
+	LIST_FOREACH(listener, &bgp->listeners, link)
+	if (listener->family == family && addr_equal(&listener->local, local))
+		return listener;
+	return NULL;
+}
+
+static struct listener *add(struct bgp *bgp, const struct addr *local, int family)
+{
+	struct listener *listener = calloc(1, sizeof(*listener));
+
+	if (!listener)
+		return NULL;
+	*listener = (struct listener){.bgp = bgp, .local = *local, .family = family, .fd = -1};
+	LIST_INSERT_HEAD(&bgp->listeners, listener, link);
+	return listener;
+}
+
+int listen_join(struct bgp_peer *peer)
+{
+	struct bgp *bgp = peer->bgp;
+	int family = addr_is4(&peer->spec.address) ? AF_INET : AF_INET6;
+	struct listener *listener = find(bgp, &peer->spec.local, family);
+	int code = 0;
+
+	if (!listener)
+		listener = add(bgp, &peer->spec.local, family);
+	if (!listener)
+		return -ENOMEM;
+	peer->listener = listener;
+	listener->users++;
+	if (listener->fd < 0)
+		code = open_it(listener);
+	if (!code && peer->spec.password)
+		code = tcp_set_key(listener->fd, &peer->spec.address, peer->password);
+	if (code)
+		fails(listener, code);
+	return 0;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+	struct listener *listener = handle->data;
+	struct bgp *bgp = listener->bgp;
+
+	free(listener);
+	bgp_handle_closed(bgp);
+}
+
+static void drop(struct listener *listener)
+{
+	LIST_REMOVE(listener, link);
+	if (listener->fd < 0) {
+		free(listener);
+		return;
+	}
+	uv_close((uv_handle_t *)&listener->poll, on_closed);
+	close(listener->fd);
+}
+
+void listen_leave(struct bgp_peer *peer)
+{
+	struct listener *listener = peer->listener;
+
+	peer->listener = NULL;
+	if (!listener)
+		return;
+	if (listener->fd >= 0 && peer->spec.password)
+		tcp_set_key(listener->fd, &peer->spec.address, NULL);
+	if (--listener->users == 0)
+		drop(listener);
+}
+
+void listen_retry(struct bgp *bgp)
+{
+	struct listener *listener;
+	int code;
+
+	bgp->status.listen_error[0] = '\0';
+	LIST_FOREACH(listener, &bgp->listeners, link)
+	{
+		code = listener->fd < 0 ? open_it(listener) : set_keys(listener);
+		if (code)
+			fails(listener, code);
+		else
+			uv_poll_start(&listener->poll, UV_READABLE, on_event);
+	}
+}
+
+void listen_stop(struct bgp *bgp)
+{
+	struct bgp_peer *peer;
+
+	LIST_FOREACH(peer, &bgp->peers, link)
+	listen_leave(peer);
+}

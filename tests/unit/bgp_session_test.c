@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A speaker whose router is a bare socket: what goes over the wire, and when. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <unistd.h>
+
+#include "bgp/wire.h"
+#include "bgp_sides.h"
+static int raw = -1;
+
+static int connect_raw(int from, int to)
+{
+	struct sockaddr_storage local, peer;
+	struct addr from_addr = addr_of(from), to_addr = addr_of(to);
+	socklen_t local_length = addr_sockaddr(&from_addr, 0, &local);
+	socklen_t peer_length = addr_sockaddr(&to_addr, BGP_PORT, &peer);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&local, local_length), 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&peer, peer_length), 0);
+	return fd;
+}
+
+static void say(const uint8_t *message, int length)
+{
+	assert_true(length > 0);
+	assert_int_equal(send(raw, message, (size_t)length, MSG_NOSIGNAL), length);
+}
+
+static void say_open(uint16_t hold_s)
+{
+	struct wire_open open = {
+		.asn = 65009, .router_id = 9, .hold_s = hold_s, .as4 = true, .ipv4 = true};
+	uint8_t message[WIRE_MAX];
+
+	say(message, wire_open_format(&open, message));
+	say(message, wire_keepalive_format(message));
+}
+
+static uint8_t heard[WIRE_MAX];
+static int heard_length;
+static enum wire_type heard_type;
+
+/* The next message of that type; those before it are dropped. */
+static bool hears(void *arg)
+{
+	enum wire_type wanted = *(enum wire_type *)arg;
+	struct wire_notice fault;
+	ssize_t got;
+
+	for (;;) {
+		got = recv(raw, heard, sizeof(heard), MSG_PEEK | MSG_DONTWAIT);
+		if (got <= 0)
+			return false;
+		heard_length = wire_frame(heard, (size_t)got, &heard_type, &fault);
+		if (heard_length <= 0)
+			return false;
+		recv(raw, heard, (size_t)heard_length, 0);
+		if (heard_type == wanted)
+			return true;
+	}
+}
+
+static bool raw_closed(void *arg)
+{
+	ssize_t got = recv(raw, heard, sizeof(heard), MSG_DONTWAIT);
+
+	(void)arg;
+	return got == 0 || (got < 0 && errno != EAGAIN);
+}
+
+static void hear(enum wire_type type)
+{
+	assert_true(loop_until(&loop, hears, &type));
+}
+
+static void begin_raw(struct bgp_spec *spec)
+{
+	struct bgp_peer_spec peer = peer_of(1, 9);
+
+	peer.passive = true;
+	open_side(&a, spec);
+	add_peer(&a, &peer);
+	raw = connect_raw(9, 1);
+}
+
+static int end_raw(void **state)
+{
+	if (raw >= 0)
+		close(raw);
+	raw = -1;
+	return tear_down(state);
+}
+
+static bool a_up(void *arg)
+{
+	(void)arg;
+	return a.state == BGP_PEER_ESTABLISHED;
+}
+
+static void test_hold_expires(void **state)
+{
+	struct bgp_spec spec = spec_of(1);
+	struct wire_notice notice;
+
+	(void)state;
+	spec.hold_s = 3;
+	begin_raw(&spec);
+	say_open(90);
+	assert_true(loop_until(&loop, a_up, NULL));
+	/* Ours come, the router's do not. */
+	hear(WIRE_KEEPALIVE);
+	hear(WIRE_NOTIFICATION);
+	wire_notice_parse(heard, (size_t)heard_length, &notice);
+	assert_int_equal(notice.code, WIRE_ERR_HOLD);
+	assert_true(loop_until(&loop, raw_closed, NULL));
+	assert_non_null(strstr(bgp_peer_status(a.peer)->last_error, "hold timer"));
+}
+
+static void test_garbage(void **state)
+{
+	struct bgp_spec spec = spec_of(1);
+	struct wire_notice notice;
+	uint8_t garbage[WIRE_HEADER] = {0};
+
+	(void)state;
+	begin_raw(&spec);
+	say(garbage, sizeof(garbage));
+	hear(WIRE_OPEN);
+	hear(WIRE_NOTIFICATION);
+	wire_notice_parse(heard, (size_t)heard_length, &notice);
+	assert_int_equal(notice.code, WIRE_ERR_HEADER);
+	assert_int_equal(bgp_peer_status(a.peer)->malformed, 1);
+	/* Whoever did that waits. */
+	close(raw);
+	raw = connect_raw(9, 1);
+	assert_true(loop_until(&loop, raw_closed, NULL));
+	assert_int_equal(bgp_status(a.bgp)->refused, 1);
+}
+
+/* No End-of-RIB before the first set of routes is complete; then each family's. */
+static void test_restarting(void **state)
+{
+	struct bgp_spec spec = spec_of(1);
+	struct wire_open open;
+	struct wire_notice fault;
+
+	(void)state;
+	spec.restarting = true;
+	spec.restart_s = 100;
+	begin_raw(&spec);
+	hear(WIRE_OPEN);
+	assert_int_equal(wire_open_parse(heard, (size_t)heard_length, &open, &fault), 0);
+	assert_true(open.restarting && open.forwarding4 && open.graceful_notice);
+	assert_int_equal(open.restart_s, 100);
+	say_open(90);
+	announce(&a, 1, 1);
+	hear(WIRE_UPDATE);
+	assert_true(heard_length > WIRE_HEADER + 4);
+	assert_true(loop_until(&loop, is_told, &a));
+	assert_int_equal(bgp_peer_status(a.peer)->updates_out, 1);
+	bgp_ready(a.bgp);
+	hear(WIRE_UPDATE);
+	assert_int_equal(heard_length, WIRE_HEADER + 4);
+	assert_int_equal(bgp_peer_status(a.peer)->updates_out, 2);
+}
+
+static bool a_stranger(void *arg)
+{
+	(void)arg;
+	return bgp_status(a.bgp)->strangers == 1;
+}
+
+static void test_stranger(void **state)
+{
+	struct bgp_spec spec = spec_of(1);
+	struct bgp_peer_spec peer = peer_of(1, 9);
+
+	(void)state;
+	open_side(&a, &spec);
+	add_peer(&a, &peer);
+	raw = connect_raw(8, 1);
+	assert_true(loop_until(&loop, raw_closed, NULL));
+	assert_true(loop_until(&loop, a_stranger, NULL));
+	assert_int_equal(bgp_peer_status(a.peer)->state, BGP_PEER_IDLE);
+}
+
+/* A port that is taken is no reason not to connect; when it is free it is listened on. */
+static bool listens(void *arg)
+{
+	(void)arg;
+	return !*bgp_status(a.bgp)->listen_error;
+}
+
+static void test_port_taken(void **state)
+{
+	struct bgp_spec spec = spec_of(1);
+	struct bgp_peer_spec peer = peer_of(1, 9);
+	struct sockaddr_storage at;
+	struct addr own = addr_of(1);
+	socklen_t length = addr_sockaddr(&own, BGP_PORT, &at);
+
+	(void)state;
+	raw = socket(AF_INET, SOCK_STREAM, 0);
+	setsockopt(raw, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int));
+	assert_int_equal(bind(raw, (struct sockaddr *)&at, length), 0);
+	assert_int_equal(listen(raw, 1), 0);
+	open_side(&a, &spec);
+	add_peer(&a, &peer);
+	assert_non_null(strstr(bgp_status(a.bgp)->listen_error, "127.0.0.1 port 179"));
+	close(raw);
+	raw = -1;
+	assert_true(loop_until(&loop, listens, NULL));
+	raw = connect_raw(9, 1);
+	hear(WIRE_OPEN);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_hold_expires, set_up, end_raw),
+		cmocka_unit_test_setup_teardown(test_garbage, set_up, end_raw),
+		cmocka_unit_test_setup_teardown(test_restarting, set_up, end_raw),
+		cmocka_unit_test_setup_teardown(test_stranger, set_up, end_raw),
+		cmocka_unit_test_setup_teardown(test_port_taken, set_up, end_raw),
+	};
+
+	return cmocka_run_group_tests(tests, open_world, NULL);
+}
