@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A password from a file of its own, never in the configuration, an error or the log. Any thread. */
+/* A password from a file of its own, never in the configuration, an error or a log. Any thread. */
 #pragma once
 
 #include "base/err.h"
