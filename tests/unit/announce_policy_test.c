@@ -142,6 +142,29 @@ static void test_hold_up(void **state)
 	PLAY(POOLS SERVICE_OF("s", "192.0.2.1", "80", "p", "hold_up: 500ms"), steps);
 }
 
+/* A daemon that starts on the tables of another does not know what that one had announced. */
+static void test_assumed(void **state)
+{
+	struct conf *conf =
+		conf_expect_right(POOLS SERVICE_OF("s", "192.0.2.1", "80", "p", "")
+					  SERVICE_OF("t", "192.0.2.2", "80", "q", "hold_up: 1s"));
+	struct policy *policy = policy_new(conf, NULL, 0);
+
+	(void)state;
+	policy_assume_served(policy);
+	policy_set_pool(policy, 0, 0, 1);
+	policy_decide(policy, 1);
+	assert_true(announced(policy, "192.0.2.1"));
+	assert_false(announced(policy, "192.0.2.2"));
+	/* It had failed, so it comes back as one that did. */
+	policy_set_pool(policy, 1, 1, 0);
+	policy_decide(policy, 2);
+	assert_false(announced(policy, "192.0.2.2"));
+	assert_int_equal(policy_deadline_ms(policy), 1002);
+	policy_free(policy);
+	conf_free(conf);
+}
+
 /* --- VIPs that are shared --- */
 
 static void expect_shared(const char *text, const bool want[4])
@@ -262,6 +285,7 @@ int main(void)
 		cmocka_unit_test(test_prefixes),
 		cmocka_unit_test(test_withdrawn),
 		cmocka_unit_test(test_new_file),
+		cmocka_unit_test(test_assumed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

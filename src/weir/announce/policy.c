@@ -181,6 +181,12 @@ void policy_free(struct policy *policy)
 	free(policy);
 }
 
+void policy_assume_served(struct policy *policy)
+{
+	for (size_t i = 0; i < policy->conf->service_count; i++)
+		policy->services[i].serves = true;
+}
+
 /* --- deciding --- */
 
 void policy_set_pool(struct policy *policy, size_t pool, uint32_t usable, uint32_t draining)

@@ -36,6 +36,10 @@ struct policy;
 struct policy *policy_new(const struct conf *conf, const struct policy *before, uint64_t now_ms);
 void policy_free(struct policy *policy);
 
+/* Before the first policy_decide: an earlier daemon may have announced everything, so what only
+ * drains by now is kept. */
+void policy_assume_served(struct policy *policy);
+
 /* What the pool at that place of the configuration has: backends that take new flows, and that
  * drain and still have flows. */
 void policy_set_pool(struct policy *policy, size_t pool, uint32_t usable, uint32_t draining);
