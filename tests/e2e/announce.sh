@@ -79,8 +79,8 @@ head -c $SIZE /dev/urandom >"$DIR/www/slow"
 for i in 1 2; do
 	COUNT_BACKEND=2 node_config $i | sed '/^  interfaces/a\
   flows: {established: 2s, handshake: 1s, closing: 1s}
-s/tracking: transition}/tracking: transition,\
-   announce: {communities: ["65010:100"], large_communities: ["65010:1:2"], med: 10, prepend: 1}}/' \
+s/tracking: transition}/tracking: transition, announce: {communities: ["65010:100"],\
+   large_communities: ["65010:1:2"], med: 10, prepend: 1}}/' \
 		>"$DIR/lb$i.yaml"
 done
 stack 2 2

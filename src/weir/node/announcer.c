@@ -172,6 +172,13 @@ static void drop_strangers(struct announcer *announcer)
 			 log_quote(err.text).text);
 }
 
+static void withdraw_kernel_routes(struct announcer *announcer)
+{
+	for (size_t i = 0; i < announcer->told_count; i++)
+		announcer->told[i].there = false;
+	drop_strangers(announcer);
+}
+
 static void become_ready(struct announcer *announcer)
 {
 	if (announcer->ready || !watch_is_ready(announcer->app))
@@ -383,7 +390,6 @@ static int take(struct announcer *announcer, struct err *err)
 {
 	struct app *app = announcer->app;
 	struct policy *policy = policy_new(app->conf, announcer->policy, time_now_ms());
-	int code = 0;
 
 	if (!policy)
 		return err_set(err, -ENOMEM, "out of memory");
@@ -392,27 +398,44 @@ static int take(struct announcer *announcer, struct err *err)
 	if (list_told(announcer))
 		return err_set(err, -ENOMEM, "out of memory");
 	if (announcer->routers && !routers_take(announcer->routers, &app->conf->bgp))
-		code = reopen_routers(announcer, err);
-	if (code)
-		return code;
-	announce_again(announcer);
-	announcer_apply(announcer);
+		return reopen_routers(announcer, err);
 	return 0;
 }
 
-int announcer_take(struct app *app, struct err *err)
+static bool is_same_way(const struct announcer *announcer, const struct conf *conf)
 {
-	const struct announcer *announcer = app->announcer;
-	bool announcing = is_announcing(app->conf);
+	return is_announcing(conf) && announcer->via == conf->announcing.via &&
+	       announcer->table == conf->announcing.table;
+}
 
-	if (announcing && announcer && announcer->via == app->conf->announcing.via &&
-	    announcer->table == app->conf->announcing.table)
-		return take(app->announcer, err);
-	if (announcing || announcer) {
-		announcer_close(app);
-		return announcer_open(app, err);
+/* Another way: what was told in the old one is taken back. */
+static void change_way(struct app *app, struct err *err)
+{
+	struct announcer *announcer = app->announcer;
+
+	if (announcer && !announcer->routers)
+		withdraw_kernel_routes(announcer);
+	announcer_close(app);
+	if (announcer_open(app, err))
+		log_error("nothing is announced", "reason=%s", log_quote(err->text).text);
+}
+
+void announcer_take(struct app *app)
+{
+	struct announcer *announcer = app->announcer;
+	struct err err;
+
+	if (!announcer || !is_same_way(announcer, app->conf)) {
+		change_way(app, &err);
+		return;
 	}
-	return 0;
+	if (take(announcer, &err)) {
+		log_error("nothing is announced any more", "reason=%s", log_quote(err.text).text);
+		announcer_close(app);
+		return;
+	}
+	announce_again(announcer);
+	announcer_apply(announcer);
 }
 
 /* --- the end --- */
@@ -443,13 +466,6 @@ static bool is_known_anywhere(const struct announcer *announcer)
 	for (size_t i = 0; !announcer->routers && i < announcer->told_count; i++)
 		any = any || announcer->told[i].there;
 	return any;
-}
-
-static void withdraw_kernel_routes(struct announcer *announcer)
-{
-	for (size_t i = 0; i < announcer->told_count; i++)
-		announcer->told[i].there = false;
-	drop_strangers(announcer);
 }
 
 void announcer_end(void *arg, enum daemon_end end)

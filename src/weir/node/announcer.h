@@ -13,13 +13,14 @@
 int announcer_open(struct app *app, struct err *err);
 /* Something changed that may matter: it is decided anew in this turn of the loop. */
 void announcer_look(struct app *app);
-/* Whether announcer_take would succeed with it. */
+/* Whether this configuration could be announced: its passwords can be read. */
 int announcer_check(const struct conf *conf, struct err *err);
 /*
- * app->conf and app->balancer are others: what is the same goes on, sessions as well; what the new
- * one lacks is withdrawn. The configuration before must be there until it returns.
+ * app->conf and app->balancer are others, checked before: what is the same goes on, sessions as
+ * well; what the new one lacks is withdrawn. The configuration before has to be there until it
+ * returns. What fails all the same is in the log.
  */
-int announcer_take(struct app *app, struct err *err);
+void announcer_take(struct app *app);
 
 /*
  * The end, of which the rest is daemon_end_now: a stop withdraws every route, waits until routers
