@@ -89,6 +89,7 @@ must "and large ones" bird_knows $VIP6/128 'BGP.large_community: (65010, 1, 2)'
 must "and its MED" bird_knows $VIP4/32 'BGP.med: 10'
 must "and the prepended path" bird_knows $VIP6/128 'BGP.as_path: 65010 65010'
 must "status has it" announced 1 $VIP6 true
+must "what status tells is in the manual" node_documented 1
 : >"$DIR/requests"
 
 # --- case 29: health ---

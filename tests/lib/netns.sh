@@ -556,6 +556,19 @@ node_start() {
 
 node_status() { "$WEIR" status --node "$TAG-lb$1" --json 2>/dev/null; }
 
+# node_documented NUMBER: every key that its status has is in the manual.
+node_documented() {
+	local key keys missing=0
+	keys=$(node_status "$1" | jq -r '[paths[] | strings] | unique[]')
+	[ -n "$keys" ] || return 1
+	for key in $keys; do
+		grep -qw "$key" "$ROOT/docs/weir.8" && continue
+		say "# $key is not"
+		missing=1
+	done
+	return $missing
+}
+
 # node_health NUMBER: `pool/backend health` a line.
 node_health() {
 	node_status "$1" |
