@@ -20,6 +20,8 @@ ROUTES=bgp
 SIZE=2400000 # of a download, 8 s
 NODE_BGP='graceful_shutdown: 2s'
 ROUTER_OPTIONS='debug protocols { states, events, routes };'
+PASSWORD=fj39dk2lsm # of both sessions
+BGP_OPTIONS="password \"$PASSWORD\";"
 
 weir() { "$WEIR" "$@" >"$DIR/out" 2>"$DIR/err"; }
 says() { grep -qF -- "$1" "$DIR/$2"; }
@@ -73,8 +75,23 @@ withdrawn_first() {
 		sed -n 2p "$DIR/order" | grep -q 'Received: Administrative shutdown: "weir is stop'
 }
 
+# run_refused: a start with that file of the password ends, with these words and nothing attached.
+run_refused() {
+	in_ns lb1 timeout 5 "$WEIR" run --config "$DIR/lb1.yaml" >"$DIR/out" 2>"$DIR/err"
+	[ $? = 1 ] && says "password file $DIR/bgp.key: $1" err && ! has_xdp lb1
+}
+# Neither what is said nor what is shown or kept has it.
+password_is_nowhere() {
+	node_status 1 >"$DIR/shown"
+	"$WEIR" status --node "$TAG-lb1" >>"$DIR/shown"
+	"$WEIR" check --json "$DIR/lb1.yaml" >>"$DIR/shown"
+	[ -s "$DIR/lb1.log" ] && [ -s "$DIR/shown" ] &&
+		! grep -F "$PASSWORD" "$DIR"/lb?.log "$DIR/shown" "$DIR/err" "$KEPT/$TAG"-*
+}
+
 netns_begin
 mkdir "$DIR/www"
+NODE_PEER="password_file: $DIR/bgp.key"
 head -c $SIZE /dev/urandom >"$DIR/www/slow"
 for i in 1 2; do
 	COUNT_BACKEND=2 node_config $i | sed '/^  interfaces/a\
@@ -83,13 +100,20 @@ s/tracking: transition}/tracking: transition, announce: {communities: ["65010:10
    large_communities: ["65010:1:2"], med: 10, prepend: 1}}/' \
 		>"$DIR/lb$i.yaml"
 done
-stack 2 2
+topology 2 2
+must "without the password's file nothing starts" run_refused 'No such file'
+printf '%s\n' $PASSWORD >"$DIR/bgp.key"
+chmod 644 "$DIR/bgp.key"
+must "nor with one that anybody may read" run_refused 'any user may read it'
+chmod 600 "$DIR/bgp.key"
+stack_start
 must "the route carries its communities" bird_knows $VIP4/32 'BGP.community: (65010,100)'
 must "and large ones" bird_knows $VIP6/128 'BGP.large_community: (65010, 1, 2)'
 must "and its MED" bird_knows $VIP4/32 'BGP.med: 10'
 must "and the prepended path" bird_knows $VIP6/128 'BGP.as_path: 65010 65010'
 must "status has it" announced 1 $VIP6 true
 must "what status tells is in the manual" node_documented 1
+must "the password is nowhere" password_is_nowhere
 : >"$DIR/requests"
 
 # --- case 29: health ---

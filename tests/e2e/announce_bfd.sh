@@ -18,7 +18,7 @@ ROUTES=bgp
 # shellcheck source=tests/lib/http.sh
 . "$(dirname "$0")/../lib/http.sh"
 
-NODE_BFD='{interval: 100ms, multiplier: 3}'
+NODE_PEER='bfd: {interval: 100ms, multiplier: 3}'
 ROUTER_OPTIONS='debug protocols { states, events };
 protocol bfd { interface "*" { interval 100 ms; multiplier 3; }; }'
 BGP_OPTIONS='bfd graceful;'

@@ -479,17 +479,17 @@ services_config() {
 }
 
 # node_bgp NUMBER: the two sessions with the router, one a family. NODE_BGP is what else bgp has,
-# NODE_BFD what a session has.
+# NODE_PEER what else a session has.
 node_bgp() {
-	local bfd=${NODE_BFD:+, bfd: $NODE_BFD}
+	local more=${NODE_PEER:+, $NODE_PEER}
 	cat <<-END
 		bgp:
 		  asn: 65010
 		  router_id: 192.0.2.1$1
 		${NODE_BGP:+  $NODE_BGP}
 		  peers:
-		  - {address: 192.0.2.1, asn: 65000$bfd}
-		  - {address: "2001:db8:2::1", asn: 65000$bfd}
+		  - {address: 192.0.2.1, asn: 65000$more}
+		  - {address: "2001:db8:2::1", asn: 65000$more}
 	END
 }
 
@@ -527,8 +527,12 @@ agent_config() {
 
 # stack BALANCERS BACKENDS: a topology with all of it running.
 stack() {
-	local i
 	topology "$1" "$2"
+	stack_start
+}
+
+stack_start() {
+	local i
 	router_start
 	for ((i = 1; i <= COUNT_BACKEND; i++)); do
 		backend_start "b$i"
