@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -214,13 +215,61 @@ static void test_wrong_services(void **state)
 					"announce: {hold_up: 2s, communities: [\"1:1\"]}")));
 }
 
+/* Sessions of one family alone are a common slip. */
+static void test_remarks(void **state)
+{
+	static const struct {
+		const char *bgp;
+		const char *warning, *note; /* NULL: none */
+	} cases[] = {
+		{"peers: [{address: 192.0.2.9, asn: 1}]", "service \"shop\"'s VIPs of IPv6", NULL},
+		{"peers: [{address: \"2001:db8::9\", asn: 1}]", "service \"shop\"'s VIPs of IPv4",
+		 NULL},
+		{"peers: [{address: \"2001:db8::9\", asn: 1, extended_next_hop: true}]", NULL,
+		 NULL},
+		{"next_hop6: \"2001:db8::1\", peers: [{address: 192.0.2.9, asn: 1}]", NULL, NULL},
+		{"peers: [{address: 192.0.2.9, asn: 1}, {address: \"2001:db8::9\", asn: 1}]", NULL,
+		 NULL},
+		{"peers: [{address: 192.0.2.9, asn: 1}, {address: \"2001:db8::9\", asn: 1, bfd: "
+		 "{interval: 50ms}}]",
+		 NULL, "whether router 2001:db8::9 then keeps"},
+		{"graceful_restart: 0s, peers: [{address: 192.0.2.9, asn: 1}, {address: "
+		 "\"2001:db8::9\", asn: 1, bfd: {interval: 50ms}}]",
+		 NULL, NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(cases); i++) {
+		struct err_list warnings = {0}, notes = {0};
+		char text[1024];
+		struct conf *conf;
+
+		snprintf(text, sizeof(text),
+			 NODE "bgp: {asn: 65010, router_id: 192.0.2.1, %s}\n" POOL
+			      "services: [{name: shop, vips: [192.0.2.1, \"2001:db8:1::1\"], "
+			      "listen: [tcp/80], pool: web}]\n",
+			 cases[i].bgp);
+		conf = conf_expect_right(text);
+		conf_warnings(conf, &warnings);
+		conf_notes(conf, &notes);
+		assert_int_equal(warnings.count, cases[i].warning != NULL);
+		assert_int_equal(notes.count, cases[i].note != NULL);
+		if (cases[i].warning)
+			assert_non_null(strstr(warnings.errors[0].text, cases[i].warning));
+		if (cases[i].note)
+			assert_non_null(strstr(notes.errors[0].text, cases[i].note));
+		err_list_fini(&warnings);
+		err_list_fini(&notes);
+		conf_free(conf);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_full),
-		cmocka_unit_test(test_absent),
-		cmocka_unit_test(test_wrong_bgp),
-		cmocka_unit_test(test_wrong_services),
+		cmocka_unit_test(test_full),      cmocka_unit_test(test_absent),
+		cmocka_unit_test(test_wrong_bgp), cmocka_unit_test(test_wrong_services),
+		cmocka_unit_test(test_remarks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
