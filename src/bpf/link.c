@@ -205,6 +205,20 @@ static int link_mode(int ifindex, __u32 program_id, enum link_xdp *ret)
 	return -ENOENT;
 }
 
+void link_forget_former(struct link_attached *attached)
+{
+	if (attached->former_fd >= 0)
+		close(attached->former_fd);
+	attached->former_fd = -1;
+}
+
+int link_put_back(struct link_attached *attached)
+{
+	if (attached->former_fd < 0)
+		return -ENOENT;
+	return bpf_link_update(attached->link_fd, attached->former_fd, NULL);
+}
+
 /*
  * Takes over the link pinned at `pin`, if it serves: of this interface (a link whose interface is
  * gone has index 0, and the index may have been given to another), in an acceptable mode, and the
@@ -221,8 +235,11 @@ static bool adopt(int program_fd, struct link_attached *attached, int link_fd)
 		return false;
 	if (attached->wanted != LINK_XDP_AUTO && attached->wanted != mode)
 		return false;
-	if (bpf_link_update(link_fd, program_fd, NULL))
+	attached->former_fd = bpf_prog_get_fd_by_id(info.prog_id);
+	if (bpf_link_update(link_fd, program_fd, NULL)) {
+		link_forget_former(attached);
 		return false;
+	}
 	attached->link_fd = link_fd;
 	attached->mode = mode;
 	attached->adopted = true;
@@ -288,7 +305,7 @@ static int attach_and_pin(int program_fd, struct link_attached *attached, const 
 int link_attach(int program_fd, const char *interface, enum link_xdp wanted, const char *pin,
 		struct link_attached *ret, struct err *err)
 {
-	struct link_attached attached = {.wanted = wanted, .link_fd = -1};
+	struct link_attached attached = {.wanted = wanted, .link_fd = -1, .former_fd = -1};
 	struct former former = {.program_fd = -1};
 	int pinned, error;
 
@@ -330,6 +347,7 @@ bool link_is_lost(const struct link_attached *attached)
 
 void link_detach(struct link_attached *attached, const char *pin)
 {
+	link_forget_former(attached);
 	if (attached->link_fd < 0)
 		return;
 	detach_pinned(attached->link_fd, pin);
@@ -338,6 +356,7 @@ void link_detach(struct link_attached *attached, const char *pin)
 
 void link_close(struct link_attached *attached)
 {
+	link_forget_former(attached);
 	if (attached->link_fd < 0)
 		return;
 	close(attached->link_fd);

@@ -21,6 +21,7 @@ struct link_attached {
 	bool adopted;       /* the link was there already */
 	char why[160];      /* auto came to generic: the reason native was refused */
 	int link_fd;
+	int former_fd; /* of the program that was attached by an adopted link; -1: none */
 };
 
 /* "native", "generic" or "auto". */
@@ -39,6 +40,10 @@ int link_prepare_bpffs(const char *dir, struct err *err);
  */
 int link_attach(int program_fd, const char *interface, enum link_xdp wanted, const char *pin,
 		struct link_attached *ret, struct err *err);
+/* The program from before is attached again by an adopted link. 0 or -errno. */
+int link_put_back(struct link_attached *attached);
+/* It is not needed any more. */
+void link_forget_former(struct link_attached *attached);
 /* Has the interface gone away, and the program with it? */
 bool link_is_lost(const struct link_attached *attached);
 /* Detaches at once and unpins. */

@@ -130,6 +130,20 @@ void links_detach_new(struct links *links)
 	}
 }
 
+void links_put_back(struct links *links)
+{
+	for (size_t i = 0; i < links->count; i++) {
+		if (links->attached[i].adopted)
+			link_put_back(&links->attached[i]);
+	}
+}
+
+void links_forget_former(struct links *links)
+{
+	for (size_t i = 0; i < links->count; i++)
+		link_forget_former(&links->attached[i]);
+}
+
 static bool is_ours(const struct links *links, const char *pin)
 {
 	for (size_t i = 0; i < links->count; i++) {
@@ -145,7 +159,7 @@ static bool is_ours(const struct links *links, const char *pin)
 static void detach_other(void *arg, const char *name)
 {
 	struct links *links = arg;
-	struct link_attached other = {0};
+	struct link_attached other = {.former_fd = -1};
 	char path[PINS_PATH_MAX];
 
 	if (pins_path(path, links->dir, name, NULL) || is_ours(links, path))

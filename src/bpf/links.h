@@ -38,6 +38,10 @@ int links_order(const struct links *links, const char *const *interfaces, size_t
 		const char **ret, struct err *err);
 /* Detaches what was not adopted. */
 void links_detach_new(struct links *links);
+/* The programs from before are attached again by the adopted links. */
+void links_put_back(struct links *links);
+/* They are not needed any more. */
+void links_forget_former(struct links *links);
 /* Is a link for the interface pinned in `dir`? */
 int links_is_pinned(const char *dir, const char *interface, bool *ret, struct err *err);
 /* Detaches what is pinned for other interfaces: an earlier daemon's. */

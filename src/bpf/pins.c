@@ -34,12 +34,9 @@ static int check_layout(const char *path, int fd, const struct bpf_map *map, str
 	    info.max_entries == bpf_map__max_entries(map) &&
 	    info.map_flags == bpf_map__map_flags(map))
 		return 1;
-	return err_set(
-		err, -EPROTO,
-		"%s is of another layout (%u records of %u bytes, expected %u of %u): end "
-		"the node that made it with SIGTERM, or remove the directory, and start anew",
-		path, info.max_entries, info.value_size, bpf_map__max_entries(map),
-		bpf_map__value_size(map));
+	return err_set(err, -EPROTO, "%s has another layout: %u records of %u bytes, not %u of %u",
+		       path, info.max_entries, info.value_size, bpf_map__max_entries(map),
+		       bpf_map__value_size(map));
 }
 
 int pins_reuse(const char *dir, const char *name, struct bpf_map *map, struct err *err)

@@ -20,7 +20,14 @@
 #include "pkt/addr.h"
 
 enum {
-	ABI_VERSION = 3,             /* of everything here; another one is not adopted */
+	/*
+	 * Of what is carried over to tables of another version or other sizes: the node,
+	 * services, backends, slots and flows, each record as it is. What changes any of these
+	 * gives it another number, and what a node held before is forgotten by the next.
+	 */
+	ABI_SHAPE = 0,
+	ABI_SHAPE_SHIFT = 16,
+	ABI_VERSION = ABI_SHAPE << ABI_SHAPE_SHIFT | 3, /* of all here; another is not adopted */
 	ABI_VIPS = 16384,            /* places of the VIP table; a power of two */
 	ABI_VIP_RANGES = 1024,       /* VIPs that are prefixes: their records follow the places */
 	ABI_VIPS_USED = 4096,        /* addresses at most, so that probes stay short */

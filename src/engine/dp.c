@@ -17,11 +17,16 @@
 #include <unistd.h>
 
 #include "base/time.h"
+#include "bpf/beside/beside.h"
 #include "bpf/links.h"
 #include "bpf/percpu.h"
 #include "bpf/pins.h"
 #include "dp/verdict.h"
+#include "engine/carry/carry.h"
+#include "engine/carry/former.h"
 #include "lb.skel.h"
+
+enum { PINS = 12, PINS_COUNTS = 4 /* the last ones, which nothing depends on */ };
 
 struct dp {
 	struct lb_bpf *skel;
@@ -29,35 +34,24 @@ struct dp {
 	struct links links;
 	struct percpu percpu;
 	bool adopted;
-	bool incomplete; /* of the pins some were missing */
-	bool is_late;    /* the node is pinned once the tables are written */
+	bool is_beside;  /* not yet attached, beside an earlier daemon's tables that are at work */
+	bool is_pinned;  /* what is beside has its pins */
+	struct err why;  /* pinned tables were not adopted; "": they were, or there were none */
+	struct err lost; /* what they held was not carried over; "": it was */
+	struct former *former; /* what is carried over; NULL: nothing */
+	struct carry_flows carry;
 };
 
-/*
- * Each of the tables means something only beside the others: numbers that are kept in one of them
- * are another's of today where that one is new. So of a set with gaps (somebody removed a pin, or a
- * start or an end was killed amid them) nothing is believed. What is attached keeps its tables,
- * pinned or not, until it is exchanged for the program with new ones.
- */
-static void drop_incomplete(struct dp *dp, const char *const *names, size_t count)
-{
-	char path[PINS_PATH_MAX];
+/* --- what is pinned --- */
 
-	for (size_t i = 0; i < count; i++) {
-		if (pins_path(path, dp->links.dir, names[i], NULL) == 0)
-			unlink(path);
-	}
-	dp->adopted = false;
-	dp->incomplete = true;
-}
+struct pin {
+	const char *name;
+	struct bpf_map *map;
+};
 
-static int set_pins(struct dp *dp, struct err *err)
+static void list_pins(const struct dp *dp, struct pin ret[PINS])
 {
-	enum { COUNTS = 4 }; /* the last ones, which nothing depends on */
-	const struct {
-		const char *name;
-		struct bpf_map *map;
-	} pins[] = {
+	const struct pin pins[PINS] = {
 		{"node", dp->skel->maps.data_node},
 		{"vips", dp->skel->maps.vips},
 		{"services", dp->skel->maps.services},
@@ -72,65 +66,45 @@ static int set_pins(struct dp *dp, struct err *err)
 		{"event_counts", dp->skel->maps.event_counts},
 	};
 
-	const size_t count = sizeof(pins) / sizeof(pins[0]);
-	const char *names[sizeof(pins) / sizeof(pins[0])];
-	bool has_all = true;
-
-	for (size_t i = 0; i < count; i++) {
-		int ret = pins_reuse(dp->links.dir, pins[i].name, pins[i].map, err);
-
-		if (ret < 0)
-			return ret;
-		names[i] = pins[i].name;
-		dp->adopted |= ret > 0;
-		has_all &= ret > 0 || i + COUNTS >= count;
-	}
-	if (dp->adopted && !has_all)
-		drop_incomplete(dp, names, count);
-	return 0;
+	memcpy(ret, pins, sizeof(pins));
 }
+
+/* What an earlier daemon left. */
+struct found {
+	size_t count;
+	bool all;       /* but for counters */
+	bool has_links; /* a program is attached */
+};
 
 static void note_link(void *arg, const char *name)
 {
 	(void)name;
-	*(bool *)arg = true;
+	((struct found *)arg)->has_links = true;
 }
 
-/*
- * New tables beside a link from before: a start that is killed before they are written must not
- * look as if that link's program had them, or the next one would attach with nothing in them.
- * Without the node the set is incomplete.
- */
-static int hold_node(struct dp *dp, struct err *err)
+static int look_at_pins(struct dp *dp, const struct pin pins[PINS], struct found *ret,
+			struct err *err)
 {
-	bool has_links = false;
-	int ret;
+	*ret = (struct found){.all = true};
+	for (size_t i = 0; i < PINS; i++) {
+		struct err why;
+		int found = pins_reuse(dp->links.dir, pins[i].name, pins[i].map, &why);
 
-	if (dp->adopted || !dp->links.dir[0])
-		return 0;
-	pins_each(dp->links.dir, "link-", note_link, &has_links);
-	if (!has_links)
-		return 0;
-	ret = bpf_map__unpin(dp->skel->maps.data_node, NULL);
-	dp->is_late = !ret;
-	return ret ? err_set(err, ret, "cannot hold a pin back: %s", strerror(-ret)) : 0;
-}
-
-static int set_switches(struct dp *dp, const struct dp_options *options, struct err *err)
-{
-	uint32_t buckets = dp_flow_buckets(options->flow_entries);
-
-	if (!buckets)
-		return err_set(err, -EINVAL, "flow entries: %u, expected %u to %u",
-			       options->flow_entries, ABI_FLOWS_MIN, ABI_FLOWS_MAX);
-	dp->skel->rodata->features = options->features;
-	dp->tables.flow_buckets = buckets;
-	return bpf_map__set_max_entries(dp->skel->maps.flows, buckets);
+		if (found == -EPROTO && !dp->why.text[0])
+			dp->why = why;
+		else if (found < 0 && found != -EPROTO)
+			return err_set(err, found, "%s", why.text);
+		ret->count += found != 0;
+		ret->all &= found != 0 || i + PINS_COUNTS >= PINS;
+	}
+	pins_each(dp->links.dir, "link-", note_link, ret);
+	return 0;
 }
 
 /*
  * What the pinned tables hold is served by this program until the new configuration is in them, so
- * it has to know all of that, too. What it does not have the next start leaves out.
+ * it has to know all of that, too. What it does not have the next start leaves out. 0, or -EPROTO:
+ * they are of another version.
  */
 static int add_features(struct dp *dp, struct err *err)
 {
@@ -143,14 +117,158 @@ static int add_features(struct dp *dp, struct err *err)
 		return ret;
 	fd = bpf_obj_get(path);
 	if (fd < 0)
-		return errno == ENOENT ? 0 : err_set(err, -errno, "%s: %s", path, strerror(errno));
-	if (bpf_map__value_size(dp->skel->maps.data_node) != sizeof(node) ||
-	    bpf_map_lookup_elem(fd, &first, &node))
-		ret = err_set(err, -EPROTO, "%s: cannot be read", path);
-	close(fd);
-	if (!ret)
+		return err_set(err, -errno, "%s: %s", path, strerror(errno));
+	if (bpf_map_lookup_elem(fd, &first, &node))
+		ret = err_set(err, -errno, "%s cannot be read: %s", path, strerror(errno));
+	else if (node.version && node.version != ABI_VERSION)
+		ret = err_set(err, -EPROTO,
+			      "the pinned tables are of version %u, this weir's is %u",
+			      node.version, ABI_VERSION);
+	else
 		dp->skel->rodata->features |= node.features & ABI_HAS_ALL;
+	close(fd);
 	return ret;
+}
+
+/* Nothing is attached that would meet them, or they mean nothing without each other. */
+static void drop_pins(struct dp *dp, const struct pin pins[PINS])
+{
+	char path[PINS_PATH_MAX];
+
+	for (size_t i = 0; i < PINS; i++) {
+		if (pins_path(path, dp->links.dir, pins[i].name, NULL) == 0)
+			unlink(path);
+	}
+}
+
+/*
+ * Each of the tables means something only beside the others: numbers that are kept in one of them
+ * are another's of today where that one is new. So of a set with gaps (somebody removed a pin, or a
+ * start or an end was killed amid them) nothing is believed, nor of one of another layout. What is
+ * attached goes on with its tables, pinned or not, until it is exchanged for the program with new
+ * ones, which are made beside.
+ */
+static int set_pins(struct dp *dp, struct err *err)
+{
+	struct pin pins[PINS];
+	struct found found;
+	int error;
+
+	list_pins(dp, pins);
+	beside_settle(dp->links.dir, "link-");
+	error = look_at_pins(dp, pins, &found, err);
+	if (error || (!found.count && !found.has_links))
+		return error;
+	if (!dp->why.text[0] && !found.all)
+		err_set(&dp->why, -ENOENT, "some pins are missing");
+	if (!dp->why.text[0])
+		error = add_features(dp, &dp->why);
+	if (error && error != -EPROTO)
+		return err_set(err, error, "%s", dp->why.text);
+	dp->adopted = !dp->why.text[0];
+	if (dp->adopted)
+		return 0;
+	dp->is_beside = found.has_links;
+	if (!dp->is_beside)
+		drop_pins(dp, pins);
+	for (size_t i = 0; i < PINS && dp->is_beside; i++)
+		bpf_map__set_pin_path(pins[i].map, NULL);
+	return 0;
+}
+
+/* --- tables that take the place of others --- */
+
+/* Before the program is loaded: it has to know what the tables will hold. */
+static void open_former(struct dp *dp)
+{
+	if (!dp->is_beside || former_open(dp->links.dir, &dp->former, &dp->lost))
+		return;
+	dp->skel->rodata->features |= former_tables(dp->former)->node->features & ABI_HAS_ALL;
+}
+
+static void carry_over(struct dp *dp)
+{
+	const struct carry_old *old;
+
+	if (!dp->former)
+		return;
+	old = former_tables(dp->former);
+	if (carry_records(old, &dp->tables, &dp->lost)) {
+		former_close(dp->former);
+		dp->former = NULL;
+		return;
+	}
+	dp->adopted = true;
+	dp->tables.node->version = ABI_VERSION;
+	if (carry_flows_init(&dp->carry, old, &dp->tables))
+		err_set(&dp->lost, -ENOMEM, "out of memory for flows");
+	else
+		carry_flows_pass(&dp->carry, time_now_ns());
+}
+
+/* The last things before the first exchange. */
+static int pin_beside(struct dp *dp, struct err *err)
+{
+	struct beside_map maps[PINS];
+	struct pin pins[PINS];
+	int error;
+
+	list_pins(dp, pins);
+	for (size_t i = 0; i < PINS; i++)
+		maps[i] = (struct beside_map){pins[i].name, bpf_map__fd(pins[i].map)};
+	error = beside_pin(dp->links.dir, maps, PINS, err);
+	if (error)
+		return error;
+	dp->is_pinned = true;
+	if (!dp->former)
+		return 0;
+	if (dp->carry.seen)
+		carry_flows_pass(&dp->carry, time_now_ns());
+	for (size_t i = PINS - PINS_COUNTS; i < PINS; i++)
+		former_copy_counts(dp->former, pins[i].name, pins[i].map);
+	return 0;
+}
+
+static void forget_former(struct dp *dp)
+{
+	carry_flows_fini(&dp->carry);
+	former_close(dp->former);
+	dp->former = NULL;
+}
+
+void dp_settle(struct dp *dp)
+{
+	if (!dp->is_beside)
+		return;
+	/* Who met the old program is through. */
+	dp_tables_wait(&dp->tables);
+	if (dp->carry.seen)
+		carry_flows_pass(&dp->carry, time_now_ns());
+	beside_move(dp->links.dir);
+	links_forget_former(&dp->links);
+	forget_former(dp);
+	dp->is_beside = dp->is_pinned = false;
+}
+
+void dp_put_back(struct dp *dp)
+{
+	links_put_back(&dp->links);
+	links_detach_new(&dp->links);
+	if (dp->is_pinned)
+		beside_forget(dp->links.dir);
+	dp->is_beside = dp->is_pinned = false;
+}
+
+static int set_switches(struct dp *dp, const struct dp_options *options, struct err *err)
+{
+	uint32_t buckets = dp_flow_buckets(options->flow_entries);
+
+	if (!buckets)
+		return err_set(err, -EINVAL, "flow entries: %u, expected %u to %u",
+			       options->flow_entries, ABI_FLOWS_MIN, ABI_FLOWS_MAX);
+	dp->skel->rodata->features = options->features;
+	dp->tables.flow_buckets = buckets;
+	return bpf_map__set_max_entries(dp->skel->maps.flows, buckets);
 }
 
 static void *map_memory(struct bpf_map *map)
@@ -223,18 +341,12 @@ static int map_tables(struct dp *dp, struct err *err)
 	return 0;
 }
 
-/* A fresh node record gets its version and secrets; an adopted one must be of our version. */
+/* A fresh node record gets its version and secrets. */
 static int init_node(struct dp *dp, struct err *err)
 {
 	struct abi_node *node = dp->tables.node;
 	uint64_t secrets[2];
 
-	if (node->version && node->version != ABI_VERSION)
-		return err_set(
-			err, -EPROTO,
-			"the tables pinned in %s are of layout %u, this weir's is %u: end the node "
-			"that made them with SIGTERM, or remove the directory, and start anew",
-			dp->links.dir, node->version, ABI_VERSION);
 	node->flow_buckets_mask = dp->tables.flow_buckets - 1;
 	node->features = dp->skel->rodata->features;
 	if (node->version)
@@ -264,16 +376,15 @@ static int open_pinned(struct dp *dp, const char *pin_dir, struct err *err)
 
 	if (!error && pin_dir)
 		error = set_pins(dp, err);
-	if (!error && dp->adopted)
-		error = add_features(dp, err);
 	if (!error) {
-		fresh = !dp->adopted;
+		open_former(dp);
+		fresh = !dp->adopted && !dp->is_beside;
 		error = pins_load(dp->skel->skeleton, err);
 	}
 	if (!error)
-		error = hold_node(dp, err);
-	if (!error)
 		error = map_tables(dp, err);
+	if (!error)
+		carry_over(dp);
 	if (!error)
 		error = init_node(dp, err);
 	if (error)
@@ -307,6 +418,7 @@ void dp_close(struct dp *dp)
 	if (!dp)
 		return;
 	links_close(&dp->links);
+	forget_former(dp);
 	if (dp->skel) {
 		unmap(dp->tables.vips, dp->skel->maps.vips);
 		unmap(dp->tables.services, dp->skel->maps.services);
@@ -322,6 +434,8 @@ void dp_close(struct dp *dp)
 
 void dp_teardown(struct dp *dp)
 {
+	if (dp->links.dir[0])
+		beside_forget(dp->links.dir);
 	links_teardown(&dp->links);
 }
 
@@ -330,9 +444,24 @@ bool dp_adopted(const struct dp *dp)
 	return dp->adopted;
 }
 
-bool dp_incomplete(const struct dp *dp)
+bool dp_is_beside(const struct dp *dp)
 {
-	return dp->incomplete;
+	return dp->is_beside;
+}
+
+const char *dp_not_adopted_why(const struct dp *dp)
+{
+	return dp->why.text;
+}
+
+const char *dp_not_carried_why(const struct dp *dp)
+{
+	return dp->lost.text;
+}
+
+struct dp_carried dp_carried(const struct dp *dp)
+{
+	return (struct dp_carried){.flows = dp->carry.carried, .lost = dp->carry.lost};
 }
 
 struct dp_tables *dp_tables(struct dp *dp)
@@ -347,11 +476,10 @@ int dp_program_fd(const struct dp *dp)
 
 int dp_attach(struct dp *dp, const char *interface, enum link_xdp wanted, struct err *err)
 {
-	int ret = dp->is_late ? bpf_map__pin(dp->skel->maps.data_node, NULL) : 0;
+	int ret = dp->is_beside && !dp->is_pinned ? pin_beside(dp, err) : 0;
 
 	if (ret)
-		return err_set(err, ret, "cannot pin the node: %s", strerror(-ret));
-	dp->is_late = false;
+		return ret;
 	return links_attach(&dp->links, bpf_program__fd(dp->skel->progs.weir_lb), interface, wanted,
 			    err);
 }

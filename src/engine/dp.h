@@ -5,8 +5,8 @@
  * (BPF_PROG_TEST_RUN) for tests and `weir trace`. One thread.
  *
  * With a pin directory the maps and the links outlive the process: the next dp_open adopts them
- * if their layout is the same (dp_adopted), else refuses and says why. Without one everything
- * ends with dp_close.
+ * if their layout is the same (dp_adopted), else makes others beside (dp_is_beside) and carries
+ * over what they hold, where it can. Without one everything ends with dp_close.
  */
 #pragma once
 
@@ -26,8 +26,20 @@ struct dp_options {
 int dp_open(const struct dp_options *options, struct dp **ret, struct err *err);
 /* The maps were there already, with what an earlier daemon wrote. */
 bool dp_adopted(const struct dp *dp);
-/* Some were, but not all: they were dropped, and all are new. */
-bool dp_incomplete(const struct dp *dp);
+/*
+ * The tables are new ones beside an earlier daemon's, with which its program is at work until
+ * dp_attach exchanges it: fill them first. With dp_adopted they hold what those held.
+ */
+bool dp_is_beside(const struct dp *dp);
+/* Why pinned tables were not taken over as they are; "": they were, or there were none. */
+const char *dp_not_adopted_why(const struct dp *dp);
+/* Beside others: why what those hold is not in the new ones; "": it is. */
+const char *dp_not_carried_why(const struct dp *dp);
+/* How many flows were carried over from other tables, and found no place, so far. */
+struct dp_carried {
+	uint64_t flows, lost;
+};
+struct dp_carried dp_carried(const struct dp *dp);
 struct dp_tables *dp_tables(struct dp *dp);
 
 /* The program, for a test run. */
@@ -37,6 +49,10 @@ int dp_program_fd(const struct dp *dp);
 int dp_attach(struct dp *dp, const char *interface, enum link_xdp wanted, struct err *err);
 /* See links_reattach. */
 int dp_reattach(struct dp *dp, size_t at, struct err *err);
+/* After the last dp_attach of a start: what was beside others takes their place. */
+void dp_settle(struct dp *dp);
+/* A start fails that was beside others: these are at work again, or still. */
+void dp_put_back(struct dp *dp);
 struct links *dp_links(struct dp *dp);
 
 /* The descriptor of the map that gives frames to the daemon (slow_ring.h). */

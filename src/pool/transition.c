@@ -117,6 +117,8 @@ void transition_adopt(struct transitions *all, uint32_t at, uint64_t word, uint6
 {
 	struct transition *slot = &all->slots[at];
 
+	if (slot->previous == abi_slot_current(word))
+		slot->told = 0;
 	if (!(word & ABI_SLOT_TRANSITION) || slot->previous)
 		return;
 	start(all, slot, abi_slot_previous(word), now_ms);

@@ -5,11 +5,44 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/time.h"
+#include "weir/again/again.h"
+#include "weir/show.h"
 
-enum { WATCH_MS = 1000 }; /* between looks at whether the programs are still attached */
+enum {
+	WATCH_MS = 1000, /* between looks at whether the programs are still attached */
+	LINGER_MS = 50,  /* for an answer to leave */
+};
+
+/* --- the end --- */
+
+static void on_linger(uv_timer_t *timer)
+{
+	uv_stop(timer->loop);
+}
+
+void daemon_end_now(struct daemon *daemon)
+{
+	uv_timer_start(&daemon->linger, on_linger, LINGER_MS, 0);
+}
+
+void daemon_before_end(struct daemon *daemon, daemon_ending *ending, void *arg)
+{
+	daemon->ending = ending;
+	daemon->ending_arg = arg;
+}
+
+static void begin_end(struct daemon *daemon, enum daemon_end end)
+{
+	daemon->end = end;
+	if (daemon->ending)
+		daemon->ending(daemon->ending_arg, end);
+	else
+		daemon_end_now(daemon);
+}
 
 static void on_signal(uv_signal_t *signal, int number)
 {
@@ -22,7 +55,11 @@ static void on_signal(uv_signal_t *signal, int number)
 		return;
 	}
 	log_info("stopping", "signal=%d", number);
-	uv_stop(&daemon->loop);
+	if (daemon->end == DAEMON_STOP) {
+		uv_stop(&daemon->loop);
+		return;
+	}
+	begin_end(daemon, DAEMON_STOP);
 }
 
 static void start_signals(struct daemon *daemon)
@@ -67,8 +104,10 @@ int daemon_open(struct daemon *daemon, const char *prefix, const char *name, con
 	}
 	start_signals(daemon);
 	uv_timer_init(&daemon->loop, &daemon->watch);
+	uv_timer_init(&daemon->loop, &daemon->linger);
 	daemon->watch.data = daemon;
 	raise_descriptors();
+	again_remember();
 	return 0;
 }
 
@@ -99,22 +138,54 @@ void daemon_watch(struct daemon *daemon, const struct links *links, daemon_reatt
 	uv_timer_start(&daemon->watch, on_watch, WATCH_MS, WATCH_MS);
 }
 
+/* --- requests --- */
+
+static json_t *on_stop(struct daemon *daemon)
+{
+	if (daemon->end != DAEMON_RUNS)
+		return json_pack("{s:s}", "error", "its end is under way already");
+	log_info("stopping", "asked=socket");
+	begin_end(daemon, DAEMON_STOP);
+	return json_pack("{s:i}", "pid", (int)getpid());
+}
+
+/* Nothing is ended before who comes after is known to take the file. */
+static json_t *on_restart(struct daemon *daemon)
+{
+	struct err err;
+
+	if (daemon->end != DAEMON_RUNS)
+		return json_pack("{s:s}", "error", "its end is under way already");
+	if (again_prepare(daemon->file, &err)) {
+		log_error("no restart", "reason=%s", log_quote(err.text).text);
+		return json_pack("{s:o}", "error", show_bytes(err.text));
+	}
+	log_info("restarting", "asked=socket");
+	begin_end(daemon, DAEMON_RESTART);
+	return json_pack("{s:i}", "pid", (int)getpid());
+}
+
 static json_t *on_request(void *arg, const json_t *request)
 {
-	const struct daemon *daemon = arg;
+	struct daemon *daemon = arg;
 	const char *op = json_string_value(json_object_get(request, "op"));
 
 	json_t *answer = NULL;
 
 	if (op && strcmp(op, "status") == 0)
 		return daemon->report(daemon->arg);
+	if (op && strcmp(op, "stop") == 0)
+		return on_stop(daemon);
+	if (op && strcmp(op, "restart") == 0)
+		return on_restart(daemon);
 	if (op && daemon->request)
 		answer = daemon->request(daemon->arg, op, request);
 	if (answer)
 		return answer;
 	return json_pack("{s:s}", "error",
-			 daemon->request ? "this node knows no such request"
-					 : "unknown request; an agent knows: status");
+			 daemon->request
+				 ? "this node knows no such request"
+				 : "unknown request; an agent knows: status, stop, restart");
 }
 
 int daemon_listen(struct daemon *daemon, daemon_report *report, daemon_request *request, void *arg,
@@ -127,9 +198,11 @@ int daemon_listen(struct daemon *daemon, daemon_report *report, daemon_request *
 			      &daemon->control, err);
 }
 
-void daemon_run(struct daemon *daemon)
+enum daemon_end daemon_run(struct daemon *daemon)
 {
-	uv_run(&daemon->loop, UV_RUN_DEFAULT);
+	if (daemon->end == DAEMON_RUNS)
+		uv_run(&daemon->loop, UV_RUN_DEFAULT);
+	return daemon->end;
 }
 
 void daemon_close(struct daemon *daemon)
@@ -139,6 +212,7 @@ void daemon_close(struct daemon *daemon)
 	for (size_t i = 0; i < sizeof(daemon->signals) / sizeof(daemon->signals[0]); i++)
 		uv_close((uv_handle_t *)&daemon->signals[i], NULL);
 	uv_close((uv_handle_t *)&daemon->watch, NULL);
+	uv_close((uv_handle_t *)&daemon->linger, NULL);
 	uv_run(&daemon->loop, UV_RUN_DEFAULT);
 	uv_loop_close(&daemon->loop);
 	instance_unlock(&daemon->instance);

@@ -23,6 +23,18 @@ typedef json_t *daemon_request(void *arg, const char *op, const json_t *request)
 /* Attaches anew the link at that place, and does what belongs to it. 0 or -errno. */
 typedef int daemon_reattach(void *arg, size_t at, struct err *err);
 
+/*
+ * How a daemon ends: STOP leaves nothing behind; RESTART leaves all that is pinned at work, for the
+ * process is called again (weir/again).
+ */
+enum daemon_end { DAEMON_RUNS, DAEMON_STOP, DAEMON_RESTART };
+
+/*
+ * What comes before the end, as routes that are withdrawn: calls daemon_end_now when it is done, at
+ * once or later. A second signal does not wait for it.
+ */
+typedef void daemon_ending(void *arg, enum daemon_end end);
+
 struct daemon {
 	struct instance instance;
 	const char *file;
@@ -38,6 +50,10 @@ struct daemon {
 	bool lost[LINKS_MAX];      /* of these: said so */
 	daemon_reattach *reattach;
 	void *watch_arg;
+	enum daemon_end end;
+	daemon_ending *ending; /* NULL: nothing comes before */
+	void *ending_arg;
+	uv_timer_t linger; /* runs until who asked for the end has the answer */
 };
 
 /* Takes the lock, readies the loop. `prefix` and `name` as instance_init; `file` is for words. */
@@ -49,8 +65,12 @@ int daemon_listen(struct daemon *daemon, daemon_report *report, daemon_request *
 /* From now on says in the log when an interface goes, and attaches to a new one of its name. */
 void daemon_watch(struct daemon *daemon, const struct links *links, daemon_reattach *reattach,
 		  void *arg);
-/* Until SIGTERM or SIGINT. */
-void daemon_run(struct daemon *daemon);
+/* What is to be done before the end from now on. */
+void daemon_before_end(struct daemon *daemon, daemon_ending *ending, void *arg);
+/* The loop ends a moment from now. */
+void daemon_end_now(struct daemon *daemon);
+/* Until a signal or a request ends it: how. */
+enum daemon_end daemon_run(struct daemon *daemon);
 /* Closes all that daemon_open and daemon_listen opened, when the caller has closed its own handles;
  * waits for these too. */
 void daemon_close(struct daemon *daemon);

@@ -27,6 +27,9 @@ static const struct {
 	{"maint", command_maint, "take a backend out at once: its flows are cut"},
 	{"ready", command_ready, "let a backend take new flows again; forget what was set by hand"},
 	{"weight", command_weight, "give new flows to a part of a backend's slots alone"},
+	{"restart", command_restart,
+	 "put a running daemon's successor in its place, without a gap"},
+	{"stop", command_stop, "end a running daemon: nothing is forwarded any more"},
 	{"table", command_table, "print a pool's table: which backend owns which slot"},
 	{"trace", command_trace, "say what would become of given packets, and why"},
 };

@@ -177,9 +177,15 @@ kill_node() {
 	rm -rf "${PINS:?}/$TAG-lb$1"
 }
 
+# reaches NODE: a machine that has started has its network when the daemon begins.
+reaches() {
+	in_ns "lb$1" ping -qc1 -W1 192.0.2.1 && in_ns "lb$1" ping -qc1 -W1 2001:db8:2::1
+} >/dev/null 2>&1
+
 return_node() {
-	event "lb$1 starts, with nothing"
 	in_ns router ip link set "lb$1" up
+	wait_for 5 reaches "$1" || fail "lb$1 reaches the router"
+	event "lb$1 starts, with nothing"
 	node_run "$1"
 	NODE[$1]=starting
 }

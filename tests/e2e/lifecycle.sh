@@ -23,6 +23,11 @@ no_link_bounced() {
 	grep -q '^eth0 [1-9]' "$DIR/carrier" && carrier_changes | cmp - "$DIR/carrier"
 }
 
+link_id() {
+	bpftool -j link show pinned $PINS/"$TAG-lb1/link-eth0" | json_number '[.[0]?, .][0].id'
+}
+same_link() { [ "$link" -gt 0 ] && [ "$(link_id)" = "$link" ]; }
+
 # run_again FILE: `weir run` in the foreground; its exit status, 124 if it did not end.
 run_again() { in_ns lb1 timeout 5 "$WEIR" run --config "$1" >"$DIR/again.log" 2>&1; }
 
@@ -69,6 +74,7 @@ http_start c2 6 "http://[$VIP6]/" 30000 49999 40
 spawn download client curl -sf -o "$DIR/got" http://$VIP4/slow
 must "requests are answered" serving 40
 carrier_changes >"$DIR/carrier"
+link=$(link_id)
 
 end lb1 KILL
 must "XDP stays attached when the daemon is killed" has_xdp lb1
@@ -77,7 +83,8 @@ must_not "nobody answers on the control socket" node_status 1
 
 node_start 1
 must "the next daemon serves" serving 120
-must "no link bounced" no_link_bounced
+must "case 23: no link bounced" no_link_bounced
+must "case 23: the program is another, the link the same" same_link
 must "a second daemon on the same pins ends with status 1" \
 	status_is 1 run_again "$DIR/lb1.yaml"
 must "and says why" test -s "$DIR/again.log"
@@ -122,7 +129,7 @@ must "an agent's file is refused" status_is 1 run_again "$DIR/agent.yaml"
 must "as what it is" grep -q "is an agent's file, expected a node's" "$DIR/again.log"
 
 sed 's/\[eth0\]/[br0]/' "$DIR/lb1.yaml" >"$DIR/native.yaml"
-must "xdp: native is refused where there is none" status_is 1 run_again "$DIR/native.yaml"
+must "case 22: xdp: native is refused where there is none" status_is 1 run_again "$DIR/native.yaml"
 must_not "with nothing attached" has_xdp lb1 br0
 must_not "and nothing pinned" pinned
 # A veth pair whose MTU is too large for the program has none either.
@@ -134,7 +141,7 @@ must_not "with the first interface let go again" has_xdp lb1
 must_not "and nothing pinned" pinned
 node_config 1 auto | sed 's/\[eth0\]/[br0]/' >"$DIR/lb1.yaml"
 node_start 1
-must "xdp: auto falls back to generic, and status says so" \
+must "case 22: xdp: auto falls back to generic, and status says so" \
 	test "$(node_status 1 | jq -r '.interfaces[] | select(.name == "br0").xdp')" = generic
 must "and the log" grep -q 'level=warn.*generic' "$DIR/lb1.log"
 must "and ends with status 0" end lb1

@@ -38,12 +38,12 @@ in_ns router sysctl -qw net.ipv4.conf.balancers.arp_notify=1 \
 must "requests are answered" answer
 
 in_ns lb1 ip neigh flush all
-must "soon after the neighbours were flushed, IPv4" wait_for 5 answers4
+must "case 24: soon after the neighbours were flushed, IPv4" wait_for 5 answers4
 must "and IPv6" wait_for 5 answers6
 must "all the time from then on" answer
 
 gateway_moves 02:00:00:00:00:77
-must "soon after the gateway's MAC changed, IPv4" wait_for 5 answers4
+must "case 24: soon after the gateway's MAC changed, IPv4" wait_for 5 answers4
 must "and IPv6" wait_for 5 answers6
 must "all the time from then on" answer
 
@@ -63,7 +63,7 @@ must "without checks all is served, too" wait_for 5 answer
 before=$(lost)
 in_ns router sysctl -qw net.ipv4.conf.balancers.arp_ignore=8
 in_ns lb1 ip neigh flush all
-must "without a neighbour packets are dropped under a name" wait_for 10 lost_more "$before"
+must "case 24: without a neighbour packets are dropped under a name" wait_for 10 lost_more "$before"
 in_ns router sysctl -qw net.ipv4.conf.balancers.arp_ignore=0
 must "until it answers again" wait_for 5 answers4
 must "all the time from then on" answer

@@ -269,14 +269,15 @@ static void release_new(struct agent_app *app)
 		log_warn("the state file is behind", "reason=%s", log_quote(err.text).text);
 }
 
-/* After a failed start that would have taken over, the predecessor's work stays as it is. */
-static void undo(struct agent_app *app, bool failed)
+/* After a failed start that would have taken over, the predecessor's work stays as it is; and ours
+ * before a restart. */
+static void undo(struct agent_app *app, bool failed, bool again)
 {
 	if (failed && !app->adopted)
 		forget_unattached(app);
 	if (failed && app->adopted) {
 		release_new(app);
-	} else {
+	} else if (!again) {
 		agent_host_undo(&app->state);
 		if (app->dp)
 			agent_dp_teardown(app->dp);
@@ -303,9 +304,10 @@ static int lock_namespace(struct agent_app *app, struct err *err)
 		       why.text);
 }
 
-int agent_app_run(const struct conf_agent *conf, const char *file, struct err *err)
+int agent_app_run(const struct conf_agent *conf, const char *file, bool *ret_again, struct err *err)
 {
 	struct agent_app app = {.conf = conf};
+	enum daemon_end end = DAEMON_STOP;
 	int error = daemon_open(&app.daemon, "agent-", conf->name, file, err);
 
 	if (error)
@@ -324,12 +326,13 @@ int agent_app_run(const struct conf_agent *conf, const char *file, struct err *e
 	if (!error) {
 		log_info("running", "agent=%s file=%s vips=%zu balancers=%zu", conf->name,
 			 log_quote(file).text, conf->vip_count, conf->balancer_count);
-		daemon_run(&app.daemon);
+		end = daemon_run(&app.daemon);
 	}
-	undo(&app, error != 0);
+	*ret_again = end == DAEMON_RESTART;
+	undo(&app, error != 0, *ret_again);
 	instance_unlock(&app.namespace);
 	daemon_close(&app.daemon);
-	if (!error)
+	if (!error && end == DAEMON_STOP)
 		log_info("stopped", "agent=%s", conf->name);
 	return error;
 }

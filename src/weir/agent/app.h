@@ -13,8 +13,10 @@
 #include "base/err.h"
 #include "conf/conf.h"
 
-/* Runs until SIGTERM or SIGINT. 0, or -errno with the host as it was. */
-int agent_app_run(const struct conf_agent *conf, const char *file, struct err *err);
+/* Runs until SIGTERM, SIGINT or a request to stop; or until one to be restarted: then all stays at
+ * work, and the process is to be called again. 0, or -errno with the host as it was. */
+int agent_app_run(const struct conf_agent *conf, const char *file, bool *ret_again,
+		  struct err *err);
 
 /*
  * Prints what on this host would hinder the agent, a line each, changing nothing (check.c).

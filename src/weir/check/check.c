@@ -12,10 +12,12 @@
 #include "dp/abi.h"
 #include "engine/agent_dp.h"
 #include "weir/balancer/assemble.h"
+#include "weir/check/host.h"
 #include "weir/check/schema.h"
 #include "weir/check/sizes.h"
 #include "weir/command.h"
 #include "weir/daemon.h"
+#include "weir/instance.h"
 #include "weir/show.h"
 
 /* What the configuration allows, the tables hold. */
@@ -50,11 +52,12 @@ struct remarks {
 
 struct options {
 	const char *path;
-	bool json, agent, schema, keys, mdoc, help;
+	bool json, agent, schema, keys, mdoc, host, help;
 };
 
 static const char usage[] =
 	"usage: weir check [--agent] [--json] FILE\n"
+	"       weir check --host [--json] [FILE]\n"
 	"       weir check --keys[=mdoc] | --schema [--agent]\n"
 	"\n"
 	"Says whether a services file or an agent's file is right; \"-\" is standard input.\n"
@@ -62,6 +65,8 @@ static const char usage[] =
 	"\n"
 	"  --agent        take it as an agent's file (else the key `agent` in it decides)\n"
 	"  --json         print the result as JSON\n"
+	"  --host         instead: say what hinders native XDP on this host, at the file's\n"
+	"                 interfaces or else all that are up, and the command that mends it\n"
 	"  --keys[=mdoc]  print all keys with ranges and defaults, as text or as mdoc\n"
 	"  --schema       print a JSON schema of what works now\n"
 	"  --help         print this\n";
@@ -343,6 +348,45 @@ static int report_errors(const struct options *options, const struct err_list *e
 	return EXIT_NO;
 }
 
+/* --- the host --- */
+
+static bool has_ip_tunnel(const struct conf *conf)
+{
+	for (size_t i = 0; i < conf->service_count; i++) {
+		if (conf->services[i].forward == CONF_FORWARD_IPIP ||
+		    conf->services[i].forward == CONF_FORWARD_GRE)
+			return true;
+	}
+	return false;
+}
+
+static int check_host_of_node(const struct options *options, const struct conf *conf)
+{
+	struct instance instance;
+
+	instance_init(&instance, "", conf->node.name);
+	return check_host(&(struct check_host){.interfaces = conf->node.interfaces,
+					       .count = conf->node.interface_count,
+					       .pins = instance.pins,
+					       .generic = conf->node.xdp == CONF_XDP_GENERIC,
+					       .by_ip = has_ip_tunnel(conf)},
+			  options->json);
+}
+
+static int check_host_of_agent(const struct options *options, const struct conf_agent *conf)
+{
+	struct instance instance;
+
+	instance_init(&instance, "agent-", conf->name);
+	return check_host(&(struct check_host){.interfaces = conf->interfaces,
+					       .count = conf->interface_count,
+					       .pins = instance.pins,
+					       .generic = conf->xdp == CONF_XDP_GENERIC},
+			  options->json);
+}
+
+/* --- a file --- */
+
 static int check_conf(const struct options *options, const char *text, size_t length,
 		      struct err_list *errors)
 {
@@ -354,7 +398,9 @@ static int check_conf(const struct options *options, const char *text, size_t le
 		return report_errors(options, errors);
 	conf_warnings(conf, &remarks.warnings);
 	conf_notes(conf, &remarks.notes);
-	if (options->json)
+	if (options->host)
+		status = check_host_of_node(options, conf);
+	else if (options->json)
 		status = put_json(conf_json(conf, &remarks));
 	else
 		print_conf(conf, options->path, &remarks);
@@ -372,7 +418,9 @@ static int check_agent(const struct options *options, const char *text, size_t l
 
 	if (conf_agent_parse(text, length, &agent, errors))
 		return report_errors(options, errors);
-	if (options->json)
+	if (options->host)
+		status = check_host_of_agent(options, agent);
+	else if (options->json)
 		status = put_json(agent_json(agent));
 	else
 		print_agent(agent, options->path);
@@ -405,9 +453,13 @@ static int check_file(const struct options *options)
 static int parse_options(int argc, char **argv, struct options *ret)
 {
 	static const struct option known[] = {
-		{"agent", no_argument, NULL, 'a'},  {"json", no_argument, NULL, 'j'},
-		{"schema", no_argument, NULL, 's'}, {"keys", optional_argument, NULL, 'k'},
-		{"help", no_argument, NULL, 'h'},   {0},
+		{"agent", no_argument, NULL, 'a'},
+		{"json", no_argument, NULL, 'j'},
+		{"host", no_argument, NULL, 'H'},
+		{"schema", no_argument, NULL, 's'},
+		{"keys", optional_argument, NULL, 'k'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
 	};
 	int option;
 
@@ -416,6 +468,7 @@ static int parse_options(int argc, char **argv, struct options *ret)
 		case 'a': ret->agent = true; break;
 		case 'j': ret->json = true; break;
 		case 's': ret->schema = true; break;
+		case 'H': ret->host = true; break;
 		case 'k':
 			ret->keys = true;
 			ret->mdoc = optarg && strcmp(optarg, "mdoc") == 0;
@@ -431,6 +484,8 @@ static int parse_options(int argc, char **argv, struct options *ret)
 	if (ret->schema || ret->keys)
 		return optind == argc ? EXIT_OK
 				      : command_usage_error("check", "no FILE is wanted here");
+	if (ret->host && optind == argc)
+		return EXIT_OK;
 	if (argc - optind != 1)
 		return command_usage_error("check", "one FILE is wanted");
 	ret->path = argv[optind];
@@ -451,5 +506,7 @@ int command_check(int argc, char **argv)
 		return print_keys(options.mdoc);
 	if (options.schema)
 		return print_schema(options.agent ? CONF_FILE_AGENT : CONF_FILE_NODE);
+	if (options.host && !options.path)
+		return check_host(&(struct check_host){0}, options.json);
 	return check_file(&options);
 }

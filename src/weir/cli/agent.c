@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "weir/again/again.h"
 #include "weir/agent/app.h"
 #include "weir/command.h"
 
@@ -17,21 +18,22 @@ static const char help[] =
 	"      --debug        log more\n"
 	"      --help         this text\n"
 	"\n"
-	"SIGTERM and SIGINT undo all of it. After any other end of the process the kernel takes\n"
-	"tunnels off as before, and the next start takes over without losing a packet.\n";
+	"SIGTERM, SIGINT and `weir stop` undo all of it. At `weir restart`, and after any other\n"
+	"end of the process, the kernel takes tunnels off as before, and who comes next takes\n"
+	"over without losing a packet.\n";
 
 struct options {
 	const char *file;
 	bool check;
 };
 
-static int run(const struct conf_agent *conf, const struct options *options)
+static int run(const struct conf_agent *conf, const struct options *options, bool *ret_again)
 {
 	struct err err;
 
 	if (options->check)
 		return agent_check(conf, stdout) ? EXIT_NO : EXIT_OK;
-	if (agent_app_run(conf, options->file, &err))
+	if (agent_app_run(conf, options->file, ret_again, &err))
 		return command_fail("agent", "%s", err.text);
 	return EXIT_OK;
 }
@@ -39,12 +41,17 @@ static int run(const struct conf_agent *conf, const struct options *options)
 static int load_and_run(const struct options *options)
 {
 	struct conf_agent *conf = command_load_agent("agent", options->file);
+	bool again = false;
+	struct err err;
 	int status;
 
 	if (!conf)
 		return EXIT_NO;
-	status = run(conf, options);
+	status = run(conf, options, &again);
 	conf_agent_free(conf);
+	if (again && again_call(&err))
+		return command_fail("agent", "%s; the kernel takes tunnels off as before",
+				    err.text);
 	return status;
 }
 

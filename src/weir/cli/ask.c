@@ -5,7 +5,6 @@
 
 #include "admin/control.h"
 #include "weir/command.h"
-#include "weir/instance.h"
 
 enum { ANSWER_TIMEOUT_MS = 5000 };
 
@@ -19,11 +18,18 @@ int ask_option(struct ask *ask, const char *name, int option, const char *value)
 	}
 }
 
-static int find_socket(const struct ask *ask, const char *name, char path[INSTANCE_PATH_MAX])
+int ask_socket(const struct ask *ask, const char *name, char path[INSTANCE_PATH_MAX])
 {
 	struct instance instance;
 	struct err err;
 
+	if (ask->node && ask->socket)
+		return command_usage_error(name, "--node and --socket exclude each other");
+	if (ask->socket) {
+		if (snprintf(path, INSTANCE_PATH_MAX, "%s", ask->socket) >= INSTANCE_PATH_MAX)
+			return command_fail(name, "%s: the path is too long", ask->socket);
+		return EXIT_OK;
+	}
 	if (ask->node) {
 		instance_init(&instance, "", ask->node);
 		snprintf(path, INSTANCE_PATH_MAX, "%s", instance.socket);
@@ -34,18 +40,11 @@ static int find_socket(const struct ask *ask, const char *name, char path[INSTAN
 
 int ask_daemon(const struct ask *ask, const char *name, json_t *request, json_t **ret)
 {
-	char found[INSTANCE_PATH_MAX];
-	const char *socket = ask->socket;
+	char path[INSTANCE_PATH_MAX];
 	struct err err;
-	int status = EXIT_OK;
+	int status = ask_socket(ask, name, path);
 
-	if (ask->node && ask->socket)
-		status = command_usage_error(name, "--node and --socket exclude each other");
-	else if (!socket)
-		status = find_socket(ask, name, found);
-	if (!socket)
-		socket = found;
-	if (status == EXIT_OK && control_call(socket, request, ANSWER_TIMEOUT_MS, ret, &err))
+	if (status == EXIT_OK && control_call(path, request, ANSWER_TIMEOUT_MS, ret, &err))
 		status = command_fail(name, "%s", err.text);
 	json_decref(request);
 	return status;

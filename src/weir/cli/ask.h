@@ -7,6 +7,8 @@
 
 #include <jansson.h>
 
+#include "weir/instance.h"
+
 struct ask {
 	const char *node, *socket; /* NULL: the only one that runs here */
 	bool json;
@@ -27,6 +29,8 @@ struct ask {
 
 /* Takes such an option: EXIT_OK, or EXIT_USAGE and a word about it. */
 int ask_option(struct ask *ask, const char *name, int option, const char *value);
+/* The path of its socket. EXIT_OK, or a failure that is said. */
+int ask_socket(const struct ask *ask, const char *name, char path[INSTANCE_PATH_MAX]);
 /* Sends the request, whose reference it takes. EXIT_OK and a new reference, or a failure that is
  * said. */
 int ask_daemon(const struct ask *ask, const char *name, json_t *request, json_t **ret);

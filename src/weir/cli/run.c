@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "weir/again/again.h"
 #include "weir/command.h"
 #include "weir/node/app.h"
 
@@ -16,21 +17,24 @@ static const char help[] =
 	"      --debug        log more\n"
 	"      --help         this text\n"
 	"\n"
-	"SIGTERM and SIGINT detach and leave nothing behind but what operators have set, for the\n"
-	"next start. After any other end of the process the kernel forwards on as before, and\n"
-	"the next start takes over without losing a packet.\n";
+	"SIGTERM, SIGINT and `weir stop` detach and leave nothing behind but what operators have\n"
+	"set, for the next start. At `weir restart`, and after any other end of the process, the\n"
+	"kernel forwards on as before, and who comes next takes over without losing a packet.\n";
 
 static int load_and_run(const char *file)
 {
 	struct conf *conf = command_load_conf("run", file);
 	int status = EXIT_OK;
+	bool again = false;
 	struct err err;
 
 	if (!conf)
 		return EXIT_NO;
-	if (app_run(conf, file, &err))
+	if (app_run(conf, file, &again, &err))
 		status = command_fail("run", "%s", err.text);
 	conf_free(conf);
+	if (again && again_call(&err))
+		status = command_fail("run", "%s; the kernel forwards on", err.text);
 	return status;
 }
 

@@ -6,8 +6,8 @@
  * death the attached program goes on with the pinned tables through all of this, and meets its
  * successor's program by one exchange.
  *
- * The end by SIGTERM or SIGINT goes backwards and leaves nothing. Any other death leaves all that
- * is pinned, which forwards on as it was.
+ * The end by SIGTERM, SIGINT or `weir stop` goes backwards and leaves nothing. `weir restart` and
+ * any other death leave all that is pinned, which forwards on as it was.
  */
 #include "weir/node/app.h"
 
@@ -23,7 +23,10 @@
 #include "weir/node/requests.h"
 #include "weir/node/watch.h"
 
-enum { SETTLE_MS = 50 }; /* from the first change of health to the slots' */
+enum {
+	SETTLE_MS = 50,  /* from the first change of health to the slots' */
+	KNOW_MS = 10000, /* for what is to be known before the tables from before are exchanged */
+};
 
 /* --- what changes --- */
 
@@ -111,6 +114,36 @@ static void on_new_service(void *arg, uint32_t record)
 
 /* --- start --- */
 
+static bool may_serve(const struct app *app, const struct app_backend *backend)
+{
+	uint32_t record = balancer_backend_record(app->balancer, backend->pool, backend->member);
+	uint32_t flags = dp_tables(app->dp)->backends[record].flags;
+
+	return !(flags & ABI_BACKEND_HEALTHY) || flags & ABI_BACKEND_NEIGH;
+}
+
+/*
+ * New tables that know nothing of the backends would refuse what those serve that are at work: so
+ * these stay until each check has had a result, and there is a way to who is healthy.
+ */
+static bool knows_backends(const struct app *app)
+{
+	for (size_t i = 0; i < app->backend_count; i++) {
+		if (!may_serve(app, &app->backends[i]))
+			return false;
+	}
+	return watch_is_ready(app);
+}
+
+static void get_to_know_backends(struct app *app)
+{
+	uint64_t end_ms = time_now_ms() + KNOW_MS;
+
+	while (app->daemon.end == DAEMON_RUNS && !knows_backends(app) && time_now_ms() < end_ms)
+		uv_run(&app->daemon.loop, UV_RUN_ONCE);
+	app_settle(app);
+}
+
 static bool needs_splitter(const struct conf *conf)
 {
 	for (size_t i = 0; i < conf->service_count; i++) {
@@ -150,7 +183,7 @@ static int fill_tables(struct app *app, struct err *err)
 	ret = balancer_new(app->conf, dp_tables(app->dp), &start, &app->balancer, err);
 	if (!ret)
 		history_save(app);
-	if (!ret && dp_adopted(app->dp))
+	if (!ret && dp_adopted(app->dp) && !dp_is_beside(app->dp))
 		log_info("adopted the running data plane", "pins=%s", app->daemon.instance.pins);
 	return ret;
 }
@@ -158,12 +191,16 @@ static int fill_tables(struct app *app, struct err *err)
 static int start(struct app *app, struct err *err)
 {
 	int ret = attach_open(app, err);
+	bool attached = false;
 
 	if (!ret)
 		open_splitter(app);
-	/* Tables that packets meet already change only once the interfaces are ours. */
-	if (!ret && dp_adopted(app->dp))
+	/* Tables that packets meet already change only once the interfaces are ours; others are
+	 * filled before any packet meets them. */
+	if (!ret && dp_adopted(app->dp) && !dp_is_beside(app->dp)) {
+		attached = true;
 		ret = attach_all(app, err);
+	}
 	if (!ret)
 		ret = fill_tables(app, err);
 	if (ret)
@@ -181,7 +218,9 @@ static int start(struct app *app, struct err *err)
 	ret = daemon_listen(&app->daemon, on_status, requests_answer, app, err);
 	if (ret)
 		return ret;
-	if (!dp_adopted(app->dp))
+	if (dp_is_beside(app->dp) && !dp_adopted(app->dp))
+		get_to_know_backends(app);
+	if (!attached && app->daemon.end == DAEMON_RUNS)
 		ret = attach_all(app, err);
 	if (ret)
 		return ret;
@@ -199,9 +238,10 @@ static void stop_work(struct app *app)
 	uv_close((uv_handle_t *)&app->survey, NULL);
 }
 
-int app_run(const struct conf *conf, const char *file, struct err *err)
+int app_run(const struct conf *conf, const char *file, bool *ret_again, struct err *err)
 {
 	struct app app = {.conf = conf};
+	enum daemon_end end = DAEMON_STOP;
 	int ret = daemon_open(&app.daemon, "", conf->node.name, file, err);
 
 	if (ret)
@@ -215,17 +255,21 @@ int app_run(const struct conf *conf, const char *file, struct err *err)
 		log_info("running", "node=%s file=%s services=%zu pools=%zu backends=%zu",
 			 conf->node.name, log_quote(file).text, conf->service_count,
 			 conf->pool_count, app.backend_count);
-		daemon_run(&app.daemon);
+		end = daemon_run(&app.daemon);
 	}
 	splitter_close(app.splitter);
-	attach_stop(&app, ret != 0);
+	if (end == DAEMON_RESTART)
+		attach_leave(&app);
+	else
+		attach_stop(&app, ret != 0);
 	stop_work(&app);
 	daemon_close(&app.daemon);
 	balancer_free(app.balancer);
 	free(app.backends);
 	overrides_fini(&app.overrides);
 	generations_fini(&app.generations);
-	if (!ret)
+	if (!ret && end == DAEMON_STOP)
 		log_info("stopped", "node=%s", conf->node.name);
+	*ret_again = end == DAEMON_RESTART;
 	return ret;
 }

@@ -6,13 +6,15 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "base/err.h"
 #include "conf/conf.h"
 
-/* Runs until SIGTERM or SIGINT, then detaches and unpins. 0, or -errno with nothing attached
- * that was not attached before. */
-int app_run(const struct conf *conf, const char *file, struct err *err);
+/* Runs until SIGTERM, SIGINT or a request to stop, then detaches and unpins; or until one to be
+ * restarted: then all stays at work, and the process is to be called again. 0, or -errno with
+ * nothing attached that was not attached before. */
+int app_run(const struct conf *conf, const char *file, bool *ret_again, struct err *err);
 
 /* Of a struct app: its state as JSON, documented in weir(8); a new reference. (report.c) */
 json_t *app_report(void *arg);

@@ -4,6 +4,23 @@
 #include "base/log.h"
 #include "bpf/gro.h"
 
+/* The tables that were pinned did not do. */
+static void say_not_adopted(const struct app *app)
+{
+	const char *why = dp_not_adopted_why(app->dp), *lost = dp_not_carried_why(app->dp);
+
+	if (!*why)
+		return;
+	if (dp_adopted(app->dp) && !*lost)
+		log_info("tables are made anew beside those that are at work, and hold what these "
+			 "do",
+			 "reason=%s", log_quote(why).text);
+	else
+		log_warn("all tables are made anew, flows are forgotten",
+			 "pins=%s reason=%s carried=%s", app->daemon.instance.pins,
+			 log_quote(why).text, log_quote(*lost ? lost : "nothing is attached").text);
+}
+
 int attach_open(struct app *app, struct err *err)
 {
 	const struct dp_options options = {
@@ -14,9 +31,8 @@ int attach_open(struct app *app, struct err *err)
 
 	int ret = dp_open(&options, &app->dp, err);
 
-	if (!ret && dp_incomplete(app->dp))
-		log_warn("some pins were missing: all tables are made anew, flows are forgotten",
-			 "pins=%s", app->daemon.instance.pins);
+	if (!ret)
+		say_not_adopted(app);
 	return ret;
 }
 
@@ -68,6 +84,17 @@ int attach_again(void *arg, size_t at, struct err *err)
 	return ret;
 }
 
+/* New tables are at work in the place of others. */
+static void settle(struct app *app)
+{
+	struct dp_carried carried;
+
+	dp_settle(app->dp);
+	carried = dp_carried(app->dp);
+	log_info("the tables from before are exchanged", "flows=%llu lost=%llu",
+		 (unsigned long long)carried.flows, (unsigned long long)carried.lost);
+}
+
 int attach_all(struct app *app, struct err *err)
 {
 	const struct conf_node *node = &app->conf->node;
@@ -83,6 +110,8 @@ int attach_all(struct app *app, struct err *err)
 			return ret;
 		now_attached(app, &dp_links(app->dp)->attached[i]);
 	}
+	if (dp_is_beside(app->dp))
+		settle(app);
 	links_detach_others(dp_links(app->dp));
 	gro_resume(dp_links(app->dp)->dir, is_generic, app);
 	return 0;
@@ -92,12 +121,20 @@ void attach_stop(struct app *app, bool failed)
 {
 	if (!app->dp)
 		return;
-	if (!failed || !dp_adopted(app->dp)) {
+	if (failed && dp_is_beside(app->dp)) {
+		gro_resume(dp_links(app->dp)->dir, is_older, app);
+		dp_put_back(app->dp);
+	} else if (!failed || !dp_adopted(app->dp)) {
 		gro_resume(dp_links(app->dp)->dir, NULL, NULL);
 		dp_teardown(app->dp);
 	} else {
 		gro_resume(dp_links(app->dp)->dir, is_older, app);
 		links_detach_new(dp_links(app->dp));
 	}
+	dp_close(app->dp);
+}
+
+void attach_leave(struct app *app)
+{
 	dp_close(app->dp);
 }

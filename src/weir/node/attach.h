@@ -15,3 +15,5 @@ bool attach_all_generic(const struct app *app);
 /* Takes all of it away; what was attached before this start stays when that `failed`: an earlier
  * daemon's data plane. */
 void attach_stop(struct app *app, bool failed);
+/* Lets go of it; it forwards on. */
+void attach_leave(struct app *app);

@@ -104,6 +104,11 @@ void pairs_add(int number)
 	pairs_run("ip ntable change name ndisc_cache dev v%d retrans 100", number);
 }
 
+void pairs_enter(bool there)
+{
+	assert_return_code(setns(there ? peer_fd : here_fd, CLONE_NEWNET), errno);
+}
+
 void pairs_send_from_peer(const char *to)
 {
 	struct sockaddr_storage storage;
@@ -113,11 +118,11 @@ void pairs_send_from_peer(const char *to)
 
 	assert_int_equal(addr_parse(to, &addr), 0);
 	length = addr_sockaddr(&addr, 9, &storage);
-	assert_return_code(setns(peer_fd, CLONE_NEWNET), errno);
+	pairs_enter(true);
 	fd = socket(storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	assert_return_code(sendto(fd, "", 1, 0, (struct sockaddr *)&storage, length), errno);
 	close(fd);
-	assert_return_code(setns(here_fd, CLONE_NEWNET), errno);
+	pairs_enter(false);
 }
 
 struct rtnl_neigh pairs_neighbour(const char *link, const char *address)

@@ -13,6 +13,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "net/rtnl.h"
 
 /* Group fixtures of cmocka. */
@@ -20,6 +22,8 @@ int pairs_open(void **state);
 int pairs_close(void **state);
 /* The pair of v`number` and the next, up. An unanswered probe is repeated after 100 ms. */
 void pairs_add(int number);
+/* This thread, and what it starts, is in the peer's namespace from now on, or here again. */
+void pairs_enter(bool there);
 /* Runs a shell command, which must succeed. "PEER " in front runs it in the peer's namespace. */
 void pairs_run(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Sends a packet from the peer to the address, for which its kernel asks who has that. */

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * This process called again, as it was called, by what stands at its program's path by then: the
+ * same program, or a newer one that was put there. One thread.
+ */
+#pragma once
+
+#include "base/err.h"
+
+/* Notes how this process was called, and by which path: at its start, for files are moved. */
+void again_remember(void);
+/*
+ * `file` is its configuration. A program that says no to that
+ * file is not called: 0, or -errno and what it said. It is asked for some seconds at most, during
+ * which this blocks.
+ */
+int again_prepare(const char *file, struct err *err);
+/* Does not return but for a failure: -errno. Descriptors that are not for it must be closed. */
+int again_call(struct err *err);

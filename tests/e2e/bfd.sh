@@ -1,0 +1,177 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 100
+#
+# BFD with BIRD and with FRR's bfdd: IPv4 and IPv6, direct and multihop, at 50 ms x 3.
+#
+#   lb1 (bfd_end) 192.0.2.11 ::11  ----  fabric (a bridge)  ----  bird 192.0.2.1 ::1
+#                                                        \------  frr  192.0.2.2 ::2
+#
+# A path breaks by taking a port out of the bridge: no carrier changes at either end.
+
+set -u
+# shellcheck source=tests/lib/netns.sh
+. "$(dirname "$0")/../lib/netns.sh"
+END=$ROOT/build/tests/e2e/bfd_end
+FRR=/usr/lib/frr
+declare -A ROUTER4=([bird]=192.0.2.1 [frr]=192.0.2.2)
+declare -A ROUTER6=([bird]=2001:db8:2::1 [frr]=2001:db8:2::2)
+
+host() {
+	space "$1"
+	wire "$1" eth0 "$1"
+	in_ns router ip link set "$1" master fabric
+	address "$1" eth0 "192.0.2.$2/24" "2001:db8:2::$2/64"
+}
+
+bird_config() {
+	local address
+	say "log stderr all;"
+	say "router id 192.0.2.1;"
+	say "protocol device {}"
+	say "protocol bfd {"
+	say " interface \"eth0\" { min rx interval 50 ms; min tx interval 50 ms; multiplier 3; };"
+	say " multihop { min rx interval 50 ms; min tx interval 50 ms; multiplier 3; };"
+	say " neighbor 192.0.2.11 dev \"eth0\" local 192.0.2.1;"
+	say " neighbor 2001:db8:2::11 dev \"eth0\" local 2001:db8:2::1;"
+	say " neighbor 192.0.2.11 local 192.0.2.1 multihop;"
+	say "}"
+}
+
+frr_peer() {
+	say " peer $1 $3 local-address $2"
+	say "  detect-multiplier 3"
+	say "  receive-interval 50"
+	say "  transmit-interval 50"
+	say " exit"
+}
+
+frr_config() {
+	say "bfd"
+	frr_peer 192.0.2.11 192.0.2.2 ""
+	frr_peer 2001:db8:2::11 2001:db8:2::2 ""
+	frr_peer 192.0.2.11 192.0.2.2 multihop
+}
+
+bird_cli() { birdc -s "$DIR/bird.ctl" "$@" 2>/dev/null; }
+frr_cli() { vtysh --vty_socket "$DIR/frr" -c "$1" 2>/dev/null; }
+
+# FRR insists on a user of its own.
+frr_start() {
+	local daemon
+	chmod 711 "$DIR"
+	install -d -o frr -g frr "$DIR/frr"
+	touch "$DIR/zebra.conf"
+	for daemon in zebra bfdd; do
+		spawn "$daemon" frr $FRR/"$daemon" -f "$DIR/$daemon.conf" -u frr -g frr \
+			-z "$DIR/frr/zserv.api" --vty_socket "$DIR/frr" -i "$DIR/frr/$daemon.pid" \
+			--log stdout
+		wait_for 10 test -S "$DIR/frr/$daemon.vty" || fail "$daemon runs"
+	done
+}
+
+bird_start() {
+	spawn bird bird bird -f -c "$DIR/bird.conf" -s "$DIR/bird.ctl"
+}
+
+end_start() {
+	local name words=()
+	for name in bird frr; do
+		words+=(192.0.2.11 "${ROUTER4[$name]}" 50 3 0)
+		words+=(2001:db8:2::11 "${ROUTER6[$name]}" 50 3 0)
+		words+=(192.0.2.11 "${ROUTER4[$name]}" 50 3 255)
+	done
+	spawn end lb1 "$END" "$DIR/status" "${words[@]}"
+}
+
+# is PEER HOPS TEXT: whether its line of status has that.
+is() { grep "^is $1 hops=$2 " "$DIR/status" 2>/dev/null | grep -q -- "$3"; }
+
+# all_are NAME TEXT: all three sessions with the router.
+all_are() {
+	local four=${ROUTER4[$1]} six=${ROUTER6[$1]}
+	is "$four" 0 "$2" && is "$six" 0 "$2" && is "$four" 255 "$2"
+}
+
+bird_has() { [ "$(bird_cli show bfd sessions | grep -c -- "$1")" = 3 ]; }
+frr_has() { [ "$(frr_cli "show bfd peers" | grep -c -- "$1")" = 3 ]; }
+all_up() {
+	all_are bird "state=up peer=up" && all_are frr "state=up peer=up" &&
+		bird_has " Up " && frr_has "Status: up"
+}
+
+# told WORD PEER: how often, of the direct session.
+told() { grep -c "^$1 $2 hops=0 " "$DIR/end.log"; }
+told_more() { [ "$(told lost "$1")" -gt "$2" ]; }
+lost_both() { told_more "${ROUTER4[$1]}" 0 && told_more "${ROUTER6[$1]}" 0; }
+
+unplug() { in_ns router ip link set "$1" nomaster; }
+plug() { in_ns router ip link set "$1" master fabric; }
+
+netns_begin
+space router
+bridge fabric
+host lb1 11
+host bird 1
+host frr 2
+bird_config >"$DIR/bird.conf"
+frr_config >"$DIR/bfdd.conf"
+bird_start
+frr_start
+end_start
+must "up with BIRD and FRR: IPv4, IPv6, multihop" wait_for 20 all_up
+must "at 50 ms x 3 with BIRD" wait_for 5 all_are bird "send_us=50000 detect_us=150000"
+must "at 50 ms x 3 with FRR" wait_for 5 all_are frr "send_us=50000 detect_us=150000"
+must "as BIRD sees it" bird_has " 0.050 .* 0.150"
+
+unplug bird
+must "a path that breaks is told" wait_for 5 lost_both bird
+must "with its reason" wait_for 5 all_are bird 'why="nothing received within the detection time"'
+must "BIRD sees it too" wait_for 5 bird_has " Down "
+plug bird
+must "it comes back by itself" wait_for 20 all_up
+
+must "the other router's sessions stayed meanwhile" all_are frr "losses=0"
+
+kill -USR1 "${CHILD[end]}"
+must "another interval, by a poll: BIRD" wait_for 5 all_are bird "send_us=100000 detect_us=300000"
+must "and FRR" wait_for 5 all_are frr "send_us=100000 detect_us=300000"
+must "BIRD counts by it" wait_for 5 bird_has " 0.100 .* 0.300"
+must "no session went down for it" all_are frr "state=up peer=up .* losses=0"
+must "SIGTERM ends it with status 0" end end
+must "which FRR knows for our will" frr_has "Remote diagnostics: administratively down"
+must "and BIRD for no silence" bird_has " Down "
+mv "$DIR/end.log" "$DIR/end-first.log"
+end_start
+must "it begins anew" wait_for 20 all_up
+
+end end KILL
+must "FRR finds out that it was killed" \
+	wait_for 5 frr_has "Diagnostics: control detection time expired"
+must "and so does BIRD" wait_for 5 bird_has " Down "
+rm -f "$DIR/end.log" "$DIR/status"
+end_start
+must "it begins anew, other discriminators and all" wait_for 20 all_up
+
+end bird KILL
+must "a router that is killed is lost" wait_for 5 lost_both bird
+bird_start
+must "and comes back" wait_for 20 all_up
+
+must "the other router's sessions stayed meanwhile" all_are frr "losses=0"
+
+# Its own session is the price: packets that say it is down are among them. The longer intervals
+# are for the machine, on which sender, receiver and routers share the processors.
+kill -USR1 "${CHILD[end]}"
+wait_for 5 all_are frr "send_us=100000"
+kill -USR1 "${CHILD[end]}"
+must "longer intervals" wait_for 5 all_are frr "send_us=200000 detect_us=600000"
+before=$(told lost ${ROUTER4[bird]})
+spawn flood bird "$ROOT/build/tests/e2e/bfd_flood" ${ROUTER4[bird]} 192.0.2.11
+must "a flood in a router's name takes its session down" \
+	wait_for 10 told_more ${ROUTER4[bird]} "$before"
+must "and is counted" wait_for 10 is ${ROUTER4[bird]} 0 "refused=[0-9]\{5,\}"
+must "it costs the other router nothing" all_are frr "state=up peer=up .* losses=0"
+end flood
+must "when it is over all is as before" wait_for 20 all_up
+must "no packet of the other router was lost on it" all_are frr "losses=0 .* refused=0"
