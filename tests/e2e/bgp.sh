@@ -324,15 +324,18 @@ must "no session was down" untroubled
 # --- keys ---
 
 md5_failures() { in_ns gobgp nstat -asz "$1" | awk -v name="$1" '$1 == name { print $2 }'; }
-refuses_key() { [ "$(md5_failures TcpExtTCPMD5Failure)" -gt 0 ]; }
+refuses_key() { [ "$(md5_failures TcpExtTCPMD5Failure)" -gt "$failures" ]; }
 tell 1 remove 192.0.2.3
+wait_for 10 is 1 '.peers | has("192.0.2.3") | not'
+failures=$(md5_failures TcpExtTCPMD5Failure)
 tell 1 peer 192.0.2.3 65003 key=another
 must "another key is refused" wait_for 10 refuses_key
-must "no session" is 1 '.peers["192.0.2.3"].ups == 0'
+must "no session" wait_for 5 is 1 '.peers["192.0.2.3"] | .state == "Connect" and .ups == 0'
 tell 1 remove 192.0.2.3
 tell 1 peer 192.0.2.3 65003 key=one_for_GoBGP
 must "the right one is taken" wait_for 20 is 1 '.peers["192.0.2.3"].state == "Established"'
 tell 1 remove 2001:db8:2::3
+wait_for 10 is 1 '.peers | has("2001:db8:2::3") | not'
 tell 1 peer 2001:db8:2::3 65099 key=five
 must "another AS is refused" wait_for 20 is 1 \
 	'.peers["2001:db8:2::3"] | .ups == 0 and (.error | contains("AS"))'
