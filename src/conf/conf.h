@@ -14,6 +14,7 @@
 
 #include "base/addr.h"
 #include "base/err.h"
+#include "conf/announce.h"
 
 enum {
 	CONF_FILE_MAX = 16 * 1024 * 1024, /* bytes of a file */
@@ -36,12 +37,6 @@ enum {
 	CONF_PORTS_MAX = 2048,      /* of an agent */
 	CONF_AGENT_FORWARD_MAX = 5, /* modes, each once */
 	CONF_NETNS_MAX = 8,         /* of an agent */
-};
-
-/* Where in the file a thing stands, for checks made after parsing. */
-struct conf_place {
-	int line;
-	int column;
 };
 
 enum conf_xdp { CONF_XDP_NATIVE, CONF_XDP_GENERIC, CONF_XDP_AUTO };
@@ -167,11 +162,14 @@ struct conf_service {
 	struct prefix *allow, *deny;
 	size_t allow_count, deny_count;
 	uint32_t rate_limit; /* packets a core and second; 0: none */
+	struct conf_announce announce;
 	struct conf_place place;
 };
 
 struct conf {
 	struct conf_node node;
+	struct conf_bgp bgp;
+	struct conf_announcing announcing;
 	const char *seed; /* any text; "" by default */
 	struct conf_pool *pools;
 	size_t pool_count;

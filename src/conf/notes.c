@@ -171,8 +171,56 @@ static void warn_of_service(const struct conf_service *service, struct err_list 
 	}
 }
 
+/* --- announcing --- */
+
+/* Whether some session carries routes of the family. */
+static bool is_told(const struct conf_bgp *bgp, bool is4)
+{
+	if (!addr_is_none(is4 ? &bgp->next_hop4 : &bgp->next_hop6))
+		return true;
+	for (size_t i = 0; i < bgp->peer_count; i++) {
+		if (addr_is4(&bgp->peers[i].address) == is4 ||
+		    (is4 && bgp->peers[i].extended_next_hop))
+			return true;
+	}
+	return false;
+}
+
+static void warn_of_families(const struct conf *conf, struct err_list *ret)
+{
+	for (int is4 = 0; conf->bgp.asn && is4 < 2; is4++) {
+		for (size_t i = 0; !is_told(&conf->bgp, is4) && i < conf->service_count; i++) {
+			const struct conf_service *service = &conf->services[i];
+
+			if (any_of(service->vips, service->vip_count, is4))
+				warn(service, ret,
+				     "no router is told of service \"%s\"'s VIPs of %s: bgp has no "
+				     "session of that family, and no next hop for another",
+				     is4 ? "IPv4" : "IPv6");
+		}
+	}
+}
+
+/* BFD runs in the daemon, so its end does not say that the kernel stopped forwarding. */
+static void note_bfd(const struct conf_bgp *bgp, struct err_list *ret)
+{
+	char text[ADDR_TEXT_MAX];
+
+	for (size_t i = 0; bgp->graceful_restart_ms && i < bgp->peer_count; i++) {
+		const struct conf_peer *peer = &bgp->peers[i];
+
+		if (peer->bfd.interval_ms)
+			err_list_add(ret, peer->place.line, peer->place.column,
+				     "BFD ends with the daemon: whether router %s then keeps the "
+				     "routes over a restart is its own choice (BIRD: bfd graceful; "
+				     "FRR: bfd check-control-plane-failure)",
+				     addr_format(&peer->address, text));
+	}
+}
+
 void conf_warnings(const struct conf *conf, struct err_list *ret)
 {
+	warn_of_families(conf, ret);
 	if (conf->service_count == 0)
 		err_list_add(ret, 1, 1, "there is no service: nothing is balanced");
 	for (size_t i = 0; i < conf->pool_count; i++)
@@ -273,6 +321,7 @@ void conf_notes(const struct conf *conf, struct err_list *ret)
 {
 	note_agents(conf, ret);
 	note_second_chance(conf, ret);
+	note_bfd(&conf->bgp, ret);
 	for (size_t i = 0; i < conf->service_count; i++) {
 		const struct conf_service *service = &conf->services[i];
 

@@ -57,6 +57,28 @@ static void print_list(const struct printer *printer, const struct conf_key *key
 	}
 }
 
+static bool prints(const struct printer *printer, const struct conf_key *key, const char *source,
+		   char *text);
+
+/* A mapping that lacks what it must have was not given: the rest of it are defaults. */
+static bool prints_some(const struct printer *printer, const struct conf_key *map,
+			const char *source, char *text)
+{
+	bool some = false;
+
+	for (size_t i = 0; i < conf_key_count(); i++) {
+		const struct conf_key *key = conf_key(i);
+
+		if (!conf_key_is_in(key, map, printer->file))
+			continue;
+		if (prints(printer, key, source, text))
+			some = true;
+		else if (key->required)
+			return false;
+	}
+	return some;
+}
+
 /* Whether there is something to print; a value's text is left in `text`. */
 static bool prints(const struct printer *printer, const struct conf_key *key, const char *source,
 		   char *text)
@@ -67,12 +89,7 @@ static bool prints(const struct printer *printer, const struct conf_key *key, co
 		return key->width;
 	if (key->type != CONF_TYPE_MAP)
 		return key->width && value_format(key, source + key->offset, text);
-	for (size_t i = 0; i < conf_key_count(); i++) {
-		if (conf_key_is_in(conf_key(i), key, printer->file) &&
-		    prints(printer, conf_key(i), source, text))
-			return true;
-	}
-	return false;
+	return prints_some(printer, key, source, text);
 }
 
 static void print_map(const struct printer *printer, const struct conf_key *parent,

@@ -332,6 +332,47 @@ static const char *parse_listen(const struct conf_key *key, const char *text, vo
 	return NULL;
 }
 
+/* Numbers with a colon between them, each of the range. */
+static const char *parse_parts(const char *text, uint64_t max, uint32_t *parts, size_t count)
+{
+	const struct conf_key part = {
+		.type = CONF_TYPE_NUMBER, .max = max, .width = sizeof(*parts)};
+	char one[16];
+
+	for (size_t i = 0; i < count; i++) {
+		size_t length = strcspn(text, ":");
+
+		if (length == 0 || length >= sizeof(one) || !text[length] != (i + 1 == count))
+			return "is not a community";
+		memcpy(one, text, length);
+		one[length] = '\0';
+		if (parse_number(&part, one, &parts[i]))
+			return "is not a community";
+		text += length + 1;
+	}
+	return NULL;
+}
+
+static const char *parse_community(const char *text, void *at)
+{
+	uint32_t parts[2] = {0};
+	const char *wrong = parse_parts(text, UINT16_MAX, parts, 2);
+
+	if (at && !wrong)
+		*(uint32_t *)at = parts[0] << 16 | parts[1];
+	return wrong;
+}
+
+static const char *parse_large_community(const char *text, void *at)
+{
+	struct conf_large large = {0};
+	const char *wrong = parse_parts(text, UINT32_MAX, large.parts, CONF_LARGE_PARTS);
+
+	if (at && !wrong)
+		*(struct conf_large *)at = large;
+	return wrong;
+}
+
 const char *value_parse(const struct conf_key *key, const char *text, struct arena *arena, void *at)
 {
 	switch (key->type) {
@@ -352,6 +393,8 @@ const char *value_parse(const struct conf_key *key, const char *text, struct are
 	case CONF_TYPE_PREFIX6: return parse_prefix(key, text, at);
 	case CONF_TYPE_LISTEN:
 	case CONF_TYPE_LISTEN_ONE: return parse_listen(key, text, at);
+	case CONF_TYPE_COMMUNITY: return parse_community(text, at);
+	case CONF_TYPE_LARGE_COMMUNITY: return parse_large_community(text, at);
 	case CONF_TYPE_TABLE_SIZE: return parse_table_size(key, text, at);
 	case CONF_TYPE_MAP: break;
 	}

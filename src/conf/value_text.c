@@ -146,12 +146,31 @@ const char *conf_listen_format(const struct conf_listen *listen, char *text)
 	return text;
 }
 
+static bool format_communities(const struct conf_key *key, const void *at, char *text)
+{
+	const struct conf_large *large = at;
+
+	if (key->type == CONF_TYPE_COMMUNITY)
+		sprintf(text, "\"%u:%u\"", *(const uint32_t *)at >> 16,
+			*(const uint32_t *)at & UINT16_MAX);
+	else
+		sprintf(text, "\"%u:%u:%u\"", large->parts[0], large->parts[1], large->parts[2]);
+	return true;
+}
+
+static bool format_optional(const char *value, char *text)
+{
+	if (value)
+		format_text(value, text);
+	return value != NULL;
+}
+
 bool value_format(const struct conf_key *key, const void *at, char *text)
 {
 	switch (key->type) {
 	case CONF_TYPE_TEXT:
 	case CONF_TYPE_NAME:
-	case CONF_TYPE_INTERFACE: format_text(*(const char *const *)at, text); return true;
+	case CONF_TYPE_INTERFACE: return format_optional(*(const char *const *)at, text);
 	case CONF_TYPE_POOL:
 		format_text((*(const struct conf_pool *const *)at)->name, text);
 		return true;
@@ -164,13 +183,15 @@ bool value_format(const struct conf_key *key, const void *at, char *text)
 		return format_number(key, fetch(key, at), text) && fetch(key, at) >= key->min;
 	case CONF_TYPE_MTU:
 	case CONF_TYPE_TABLE_SIZE: format_number(key, fetch(key, at), text); return true;
-	case CONF_TYPE_ADDRESS: format_address(at, text); return true;
+	case CONF_TYPE_ADDRESS: format_address(at, text); return !addr_is_none(at);
 	case CONF_TYPE_VIP: format_vip(at, text); return true;
 	case CONF_TYPE_PREFIX: format_prefix(at, text); return true;
 	case CONF_TYPE_PREFIX4:
 	case CONF_TYPE_PREFIX6: return format_source(at, text);
 	case CONF_TYPE_LISTEN:
 	case CONF_TYPE_LISTEN_ONE: conf_listen_format(at, text); return true;
+	case CONF_TYPE_COMMUNITY:
+	case CONF_TYPE_LARGE_COMMUNITY: return format_communities(key, at, text);
 	case CONF_TYPE_MAP: break;
 	}
 	return false;
@@ -244,6 +265,9 @@ static const char *const expected_words[] = {
 	[CONF_TYPE_PREFIX6] = "an IPv6 prefix, such as \"2001:db8:f::/64\"",
 	[CONF_TYPE_LISTEN] = "PROTO/PORT, PROTO/PORT-PORT, PROTO/any (PROTO is tcp or udp, a PORT "
 			     "from 1 to 65535) or any",
+	[CONF_TYPE_COMMUNITY] = "two numbers from 0 to 65535, such as \"65010:100\"",
+	[CONF_TYPE_LARGE_COMMUNITY] = "three numbers from 0 to 4294967295, such as "
+				      "\"65010:100:1\"",
 	[CONF_TYPE_LISTEN_ONE] = "tcp/PORT or udp/PORT with a port from 1 to 65535",
 };
 

@@ -117,9 +117,11 @@ void transition_adopt(struct transitions *all, uint32_t at, uint64_t word, uint6
 {
 	struct transition *slot = &all->slots[at];
 
+	bool told = slot->previous && (!abi_slot_previous(word) || word & ABI_SLOT_TOLD);
+
 	if (slot->previous == abi_slot_current(word))
 		slot->told = 0;
-	if (!(word & ABI_SLOT_TRANSITION) || slot->previous)
+	if (!(word & ABI_SLOT_TRANSITION) || told)
 		return;
 	start(all, slot, abi_slot_previous(word), now_ms);
 	slot->late = (word & ABI_SLOT_LATE) != 0;

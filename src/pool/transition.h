@@ -53,8 +53,8 @@ void transition_tell(struct transitions *all, uint32_t slot, uint32_t from, uint
 void transition_await(struct transitions *all, uint32_t slot, uint32_t from, uint64_t now_ms);
 /* That one is heard of, and has the slot: who else has flows of it has entries for them. */
 void transition_come(struct transitions *all, uint32_t slot, uint32_t to, uint64_t now_ms);
-/* As an earlier daemon left it. Who is told to have had the slot stays: he had it later than who
- * is named by a word of a start; and he is known to, not told, if the word says that he has it. */
+/* As an earlier daemon left it. Who is told to have had the slot stays unless the word knows
+ * better: he had it later than who it was told of, and is known if it says that he has it. */
 void transition_adopt(struct transitions *all, uint32_t slot, uint64_t word, uint64_t now_ms);
 /*
  * Flows go on without entries, by their slots' previous owners alone, for the flow table has no

@@ -42,19 +42,6 @@ status_is() {
 
 pinned() { [ -n "$(find $PINS/"$TAG-lb1" -type f 2>/dev/null)" ]; }
 
-# Every key that status can have is in the manual.
-documented() {
-	local key keys missing=0
-	keys=$(node_status 1 | jq -r '[paths[] | strings] | unique[]')
-	[ -n "$keys" ] || return 1
-	for key in $keys; do
-		grep -qw "$key" "$ROOT/docs/weir.8" && continue
-		say "# $key is not"
-		missing=1
-	done
-	return $missing
-}
-
 # serving COUNT: that many more requests are answered, none fails.
 serving() {
 	wait_for 10 http_more $(($(http_count any) + $1))
@@ -66,7 +53,7 @@ head -c 3000000 /dev/urandom >"$DIR/www/slow"
 stack 1 2
 must "the node's tables and links are pinned" pinned
 must "XDP is attached" has_xdp lb1
-must "what status tells is in the manual" documented
+must "what status tells is in the manual" node_documented 1
 : >"$DIR/requests"
 http_start c1 4 http://$VIP4/ 10000 29999 40
 http_start c2 6 "http://[$VIP6]/" 30000 49999 40

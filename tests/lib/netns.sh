@@ -29,6 +29,7 @@ BPFFS=/sys/fs/bpf
 PINS=$BPFFS/weir
 RUN=/run/weir
 KEPT=/var/lib/weir
+ROUTES=${ROUTES:-} # how the router knows of VIPs; empty: static routes
 VIP4=198.51.100.10
 VIP6=2001:db8:10::10
 CLIENT4=203.0.113.2
@@ -329,6 +330,8 @@ backend_space() {
 }
 
 # The router's static routes: the VIPs over the balancers in NEXTHOPS, the tunnels' sources back.
+# With ROUTES=bgp it learns those of the VIPs from the balancers; BGP_OPTIONS go into each session,
+# ROUTER_OPTIONS beside them.
 router_config() {
 	local i
 	cat <<-END
@@ -337,6 +340,7 @@ router_config() {
 		protocol device { scan time 2; }
 		protocol kernel { ipv4 { export all; }; merge paths yes limit 16; }
 		protocol kernel { ipv6 { export all; }; merge paths yes limit 16; }
+		${ROUTER_OPTIONS:-}
 		protocol static {
 		ipv4;
 		$(router_route $VIP4/32 192.0.2.1)
@@ -351,12 +355,29 @@ router_config() {
 			say "route 2001:db8:f:$i::/64 via 2001:db8:2::1$i;"
 		done)
 		}
+		$(for ((i = 1; i <= COUNT_LB && ${#ROUTES}; i++)); do
+			router_session "$i" 4 192.0.2.1 192.0.2.1$i
+			router_session "$i" 6 2001:db8:2::1 2001:db8:2::1$i
+		done)
+	END
+}
+
+# router_session NUMBER FAMILY OWN ADDRESS: with that balancer.
+router_session() {
+	cat <<-END
+		protocol bgp lb${1}v$2 {
+		local $3 as 65000; neighbor $4 as 65010;
+		connect delay time 1; error wait time 1, 5; connect retry time 1;
+		ipv$2 { import all; export none; };
+		${BGP_OPTIONS:-}
+		}
 	END
 }
 
 # router_route PREFIX STEM: the balancer's number completes the stem to its address.
 router_route() {
 	local i hops=
+	[ -z "$ROUTES" ] || return 0
 	for i in "${NEXTHOPS[@]}"; do
 		hops="$hops via $2$i"
 	done
@@ -366,7 +387,8 @@ router_route() {
 router_start() {
 	router_config >"$DIR/bird.conf"
 	spawn bird router bird -f -c "$DIR/bird.conf" -s "$DIR/bird.ctl"
-	wait_for 10 router_uses "${#NEXTHOPS[@]}" || fail "the router has its routes"
+	[ -n "$ROUTES" ] || wait_for 10 router_uses "${#NEXTHOPS[@]}" ||
+		fail "the router has its routes"
 }
 
 # router_nexthops NUMBER...: the balancers to use from now on; returns when the kernel does.
@@ -456,6 +478,21 @@ services_config() {
 	END
 }
 
+# node_bgp NUMBER: the two sessions with the router, one a family. NODE_BGP is what else bgp has,
+# NODE_PEER what else a session has.
+node_bgp() {
+	local more=${NODE_PEER:+, $NODE_PEER}
+	cat <<-END
+		bgp:
+		  asn: 65010
+		  router_id: 192.0.2.1$1
+		${NODE_BGP:+  $NODE_BGP}
+		  peers:
+		  - {address: 192.0.2.1, asn: 65000$more}
+		  - {address: "2001:db8:2::1", asn: 65000$more}
+	END
+}
+
 # node_config NUMBER [XDP]. A daemon's name is where its pins and its control socket are: it holds
 # the tag, as many runs share a machine.
 node_config() {
@@ -466,6 +503,7 @@ node_config() {
 		  xdp: ${2:-native}
 		  tunnel: {source4: 100.64.$1.0/24, source6: "2001:db8:f:$1::/64"}
 	END
+	[ -z "$ROUTES" ] || node_bgp "$1"
 	services_config
 }
 
@@ -489,8 +527,12 @@ agent_config() {
 
 # stack BALANCERS BACKENDS: a topology with all of it running.
 stack() {
-	local i
 	topology "$1" "$2"
+	stack_start
+}
+
+stack_start() {
+	local i
 	router_start
 	for ((i = 1; i <= COUNT_BACKEND; i++)); do
 		backend_start "b$i"
@@ -502,6 +544,7 @@ stack() {
 	for ((i = 1; i <= COUNT_LB; i++)); do
 		wait_for 15 node_is_up "$i" || fail "lb$i sees its backends up"
 	done
+	wait_for 20 router_uses "$COUNT_LB" || fail "the router uses every balancer"
 }
 
 # node_spawn NUMBER: starts it; node_start waits until it serves with every backend up.
@@ -516,6 +559,19 @@ node_start() {
 }
 
 node_status() { "$WEIR" status --node "$TAG-lb$1" --json 2>/dev/null; }
+
+# node_documented NUMBER: every key that its status has is in the manual.
+node_documented() {
+	local key keys missing=0
+	keys=$(node_status "$1" | jq -r '[paths[] | strings] | unique[]')
+	[ -n "$keys" ] || return 1
+	for key in $keys; do
+		grep -qw "$key" "$ROOT/docs/weir.8" && continue
+		say "# $key is not"
+		missing=1
+	done
+	return $missing
+}
 
 # node_health NUMBER: `pool/backend health` a line.
 node_health() {

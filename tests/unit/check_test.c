@@ -363,7 +363,7 @@ static void test_schema_and_keys(void **state)
 	assert_string_equal(at(value, path), "1000000");
 	snprintf(path, sizeof(path), "%s/default", weight);
 	assert_string_equal(at(value, path), "100");
-	assert_null(json_object_get(json_object_get(value, "properties"), "bgp"));
+	assert_null(json_object_get(json_object_get(value, "properties"), "source"));
 	snprintf(path, sizeof(path), "%s/tcp_server_id/type", service);
 	assert_string_equal(at(value, path), "boolean0");
 	snprintf(path, sizeof(path), "%s/quic/properties/length/maximum", service);

@@ -362,6 +362,37 @@ static void test_begins_amid_a_start(void **state)
 	end(&whole);
 }
 
+/* Later, too, what was told gives way to who is seen to leave, whatever restarts there were. */
+static void test_gives_way(void **state)
+{
+	struct begun old, new;
+
+	(void)state;
+	turn("table_size: 251, backends: [" B123 ", " B(4) "]", START - 1);
+	begin(&old, "table_size: 251, backends: [" B123 "]", true, START);
+	assert_int_equal(old.ret, 1);
+	assert_true(pool_moving_slots(old.pool) > 0);
+	assemble(&new, "table_size: 251, backends: [" B123 ", " B(4) "]", START + 20000);
+	memcpy(new.slots, old.slots, sizeof(new.slots));
+	assert_int_equal(
+		pool_adopt_slots(new.pool, new.slots, NOW_MS + POOL_STARTING_MS, NOW_MS + 20000),
+		0);
+	for (size_t m = 0; m < 3; m++)
+		pool_set_health(new.pool, m, POOL_HEALTHY, NOW_MS + 20000);
+	pool_write_slots(new.pool, new.slots, NOW_MS + 20000);
+	pool_set_health(new.pool, 3, POOL_HEALTHY, NOW_MS + 20500);
+	pool_update_slots(new.pool, new.slots, NOW_MS + 20500);
+	for (uint32_t slot = 0; slot < SIZE; slot++) {
+		unsigned was = number_of(&old, pool_slot_owner(old.pool, slot));
+		uint32_t record = abi_slot_previous(new.slots[slot]);
+
+		if (number_of(&new, pool_slot_owner(new.pool, slot)) == 4)
+			assert_int_equal(record ? number_of(&new, record - 1) : 0, was);
+	}
+	end(&new);
+	end(&old);
+}
+
 static void test_begins_anew(void **state)
 {
 	struct begun begun;
@@ -402,6 +433,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_refusals, tear_down),
 		cmocka_unit_test_teardown(test_begins_after, tear_down),
 		cmocka_unit_test_teardown(test_begins_amid_a_start, tear_down),
+		cmocka_unit_test_teardown(test_gives_way, tear_down),
 		cmocka_unit_test_teardown(test_begins_anew, tear_down),
 	};
 

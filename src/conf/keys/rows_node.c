@@ -143,11 +143,6 @@ static const struct conf_key keys[] = {
 	 .type = CONF_TYPE_MAP,
 	 NOT_YET,
 	 .help = "where pools and services come from, if not from this file"},
-	{.path = "bgp",
-	 .type = CONF_TYPE_MAP,
-	 NOT_YET,
-	 .help = "routers that are told of the VIPs"},
-
 	{.path = "seed",
 	 .type = CONF_TYPE_TEXT,
 	 AT(conf, seed),

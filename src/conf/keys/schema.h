@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CONF_KEYS_MAX = 128 }; /* rows at most */
+enum { CONF_KEYS_MAX = 192 }; /* rows at most */
 
 enum conf_file { CONF_FILE_NODE, CONF_FILE_AGENT };
 
@@ -31,9 +31,11 @@ enum conf_type {
 	CONF_TYPE_PREFIX,
 	CONF_TYPE_PREFIX4,
 	CONF_TYPE_PREFIX6,
-	CONF_TYPE_LISTEN,     /* tcp/80, tcp/8000-8099, tcp/any, any */
-	CONF_TYPE_LISTEN_ONE, /* tcp/80 alone */
-	CONF_TYPE_TABLE_SIZE, /* auto, stored as 0, or 1 to 131071; Maglev allows but few */
+	CONF_TYPE_LISTEN,          /* tcp/80, tcp/8000-8099, tcp/any, any */
+	CONF_TYPE_LISTEN_ONE,      /* tcp/80 alone */
+	CONF_TYPE_COMMUNITY,       /* 65010:100 */
+	CONF_TYPE_LARGE_COMMUNITY, /* 65010:1:2 */
+	CONF_TYPE_TABLE_SIZE,      /* auto, stored as 0, or 1 to 131071; Maglev allows but few */
 };
 
 struct conf_key {

@@ -186,6 +186,7 @@ void verify_conf(struct reader *reader, struct conf *conf)
 	verify_pools(reader, conf);
 	verify_services(reader, conf);
 	verify_listens(reader, conf);
+	verify_announce(reader, conf);
 	verify_checks(reader, conf);
 	check_mtu(reader, &conf->node.path_mtu, uses_ipv6(conf));
 }

@@ -56,6 +56,11 @@ void verify_checks(struct reader *reader, struct conf *conf);
 void verify_services(struct reader *reader, struct conf *conf);
 bool verify_any6(const struct prefix *list, size_t count);
 
+/* --- announce.c --- */
+
+/* BGP's values, and what services that share a VIP say of it; after verify_services. */
+void verify_announce(struct reader *reader, const struct conf *conf);
+
 /* --- listens.c --- */
 
 /* Listens and VIPs of all services beside each other, and the backends' addresses. */

@@ -173,6 +173,19 @@ static void print_places(const char *kind, const char *path, const struct err_li
 		       list->errors[i].column, list->errors[i].text);
 }
 
+static void print_announcing(const struct conf *conf)
+{
+	const struct conf_bgp *bgp = &conf->bgp;
+	char id[ADDR_TEXT_MAX];
+
+	if (conf->announcing.via == CONF_VIA_KERNEL_ROUTE)
+		printf("VIPs are announced in routing table %u\n", conf->announcing.table);
+	else if (bgp->asn)
+		printf("VIPs are announced by BGP, AS %u, router id %s, to %zu router%s\n",
+		       bgp->asn, addr_format(&bgp->router_id, id), bgp->peer_count,
+		       bgp->peer_count == 1 ? "" : "s");
+}
+
 static void print_conf(const struct conf *conf, const char *path, const struct remarks *remarks)
 {
 	size_t warnings = remarks->warnings.count + remarks->warnings.dropped;
@@ -185,6 +198,7 @@ static void print_conf(const struct conf *conf, const char *path, const struct r
 		printf(", tunnels from %zu balancer%s taken off", conf->node.balancer_count,
 		       conf->node.balancer_count == 1 ? "" : "s");
 	putchar('\n');
+	print_announcing(conf);
 	for (size_t i = 0; i < conf->pool_count; i++)
 		print_pool(&conf->pools[i]);
 	for (size_t i = 0; i < conf->service_count; i++)

@@ -64,6 +64,11 @@ static json_t *value_schema(const struct conf_key *key)
 	case CONF_TYPE_LISTEN_ONE:
 		return json_pack("{s:s, s:s}", "type", "string", "pattern",
 				 "^(tcp|udp)/[1-9][0-9]{0,4}$");
+	case CONF_TYPE_COMMUNITY:
+		return json_pack("{s:s, s:s}", "type", "string", "pattern", "^[0-9]+:[0-9]+$");
+	case CONF_TYPE_LARGE_COMMUNITY:
+		return json_pack("{s:s, s:s}", "type", "string", "pattern",
+				 "^[0-9]+:[0-9]+:[0-9]+$");
 	case CONF_TYPE_TABLE_SIZE: return table_sizes_json();
 	case CONF_TYPE_NAME:
 	case CONF_TYPE_POOL:

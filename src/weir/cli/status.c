@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "weir/cli/announced.h"
 #include "weir/cli/ask.h"
 #include "weir/command.h"
 
@@ -284,6 +285,7 @@ static void print_node(const json_t *status)
 	       number(flows, "new"), number(flows, "skipped"), number(flows, "evicted"),
 	       number(flows, "entries"));
 	print_split(json_object_get(status, "split"));
+	announced_print(json_object_get(status, "announce"));
 }
 
 /* Those of the file, and how many answers had theirs changed. */

@@ -17,6 +17,7 @@
 
 #include "base/log.h"
 #include "base/time.h"
+#include "weir/node/announcer.h"
 #include "weir/node/app_state.h"
 #include "weir/node/attach.h"
 #include "weir/node/history.h"
@@ -24,8 +25,9 @@
 #include "weir/node/watch.h"
 
 enum {
-	SETTLE_MS = 50,  /* from the first change of health to the slots' */
-	KNOW_MS = 10000, /* for what is to be known before the tables from before are exchanged */
+	SETTLE_MS = 50,    /* from the first change of health to the slots' */
+	KNOW_MS = 10000,   /* for what is to be known before the tables from before are exchanged */
+	SURVEYED_MS = 100, /* a longer pause: the flow table has been looked through */
 };
 
 /* --- what changes --- */
@@ -37,6 +39,8 @@ static void on_survey(uv_timer_t *timer)
 	struct app *app = timer->data;
 	uint64_t pause = balancer_survey(app->balancer, time_now_ms());
 
+	if (pause > SURVEYED_MS)
+		announcer_look(app);
 	if (pause != UINT64_MAX)
 		uv_timer_start(&app->survey, on_survey, pause, 0);
 }
@@ -60,6 +64,7 @@ static void on_deadline(uv_timer_t *timer)
 
 	balancer_tick(app->balancer, time_now_ms());
 	arm_deadline(app);
+	announcer_look(app);
 }
 
 void app_settle(struct app *app)
@@ -67,6 +72,7 @@ void app_settle(struct app *app)
 	uv_timer_stop(&app->settle);
 	balancer_settle(app->balancer, time_now_ms());
 	arm_deadline(app);
+	announcer_look(app);
 }
 
 static void on_settle(uv_timer_t *timer)
@@ -79,6 +85,8 @@ void app_settle_soon(struct app *app)
 {
 	if (!uv_is_active((uv_handle_t *)&app->settle))
 		uv_timer_start(&app->settle, on_settle, SETTLE_MS, 0);
+	/* A VIP that nobody serves any more is withdrawn before packets find out. */
+	announcer_look(app);
 }
 
 /* What is shown is what is. */
@@ -190,9 +198,11 @@ static int fill_tables(struct app *app, struct err *err)
 
 static int start(struct app *app, struct err *err)
 {
-	int ret = attach_open(app, err);
+	int ret = announcer_check(app->conf, err);
 	bool attached = false;
 
+	if (!ret)
+		ret = attach_open(app, err);
 	if (!ret)
 		open_splitter(app);
 	/* Tables that packets meet already change only once the interfaces are ours; others are
@@ -225,13 +235,15 @@ static int start(struct app *app, struct err *err)
 	if (ret)
 		return ret;
 	daemon_watch(&app->daemon, dp_links(app->dp), attach_again, app);
-	return 0;
+	daemon_before_end(&app->daemon, announcer_end, app);
+	return app->daemon.end == DAEMON_RUNS ? announcer_open(app, err) : 0;
 }
 
 /* --- end --- */
 
 static void stop_work(struct app *app)
 {
+	announcer_close(app);
 	watch_close(app);
 	uv_close((uv_handle_t *)&app->deadline, NULL);
 	uv_close((uv_handle_t *)&app->settle, NULL);

@@ -25,6 +25,8 @@ struct app_backend {
 	struct log_limit log; /* a backend that flaps must not fill the log */
 };
 
+struct announcer;
+
 struct app {
 	const struct conf *conf;
 	struct daemon daemon;
@@ -38,7 +40,8 @@ struct app {
 	struct nexthops *nexthops;
 	struct app_backend *backends; /* of all pools, in the configuration's order */
 	size_t backend_count;
-	struct overrides overrides; /* what operators have set, and the file that keeps it */
+	struct announcer *announcer; /* NULL: this node announces nothing */
+	struct overrides overrides;  /* what operators have set, and the file that keeps it */
 	char store[STORE_PATH_MAX];
 	bool unsaved;                   /* the file is behind */
 	struct generations generations; /* what tables are and were made of, and its file */

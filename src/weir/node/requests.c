@@ -7,6 +7,7 @@
 
 #include "base/time.h"
 #include "weir/balancer/assemble.h"
+#include "weir/node/announcer.h"
 #include "weir/operate/find.h"
 #include "weir/show.h"
 
@@ -407,7 +408,7 @@ json_t *requests_answer(void *app, const char *op, const json_t *request)
 		return on_weight(app, request);
 	if (strcmp(op, "clear") == 0)
 		return on_clear(app, request);
-	return NULL;
+	return withdraw_answer(app, op, request);
 }
 
 /* --- for status --- */
