@@ -128,8 +128,9 @@ static void do_down(struct track *track, struct happening *happening)
 	char address[ADDR_TEXT_MAX];
 
 	(void)happening;
+	peer->flaps++;
 	if (time_now_ns() - peer->status.established_ns >= CALM_MS * TIME_MILLI_NS)
-		peer->failures = 0;
+		peer->flaps = peer->failures = 0;
 	peer->status.downs++;
 	log_write(LOG_WARN, &peer->log, "the BGP session is down", "peer=%s reason=%s",
 		  addr_format(&peer->spec.address, address),
@@ -245,6 +246,7 @@ static void do_up(struct track *track, struct happening *happening)
 	char address[ADDR_TEXT_MAX];
 
 	(void)happening;
+	peer->failures = peer->flaps; /* not what it took to find the router */
 	peer->status.ups++;
 	peer->status.established_ns = time_now_ns();
 	peer->status.router_id = track->theirs.router_id;

@@ -214,9 +214,12 @@ static bool ours_stays(const struct fsm_side *us, const struct fsm_side *peer)
 enum fsm_collision fsm_collide(enum fsm_state old, bool old_is_ours, const struct fsm_side *us,
 			       const struct fsm_side *peer)
 {
-	/* No OPEN has come on the old one: nothing says yet that they have the same peer. */
-	if (old < FSM_OPENCONFIRM)
+	if (old < FSM_OPENSENT)
 		return FSM_KEEP_BOTH;
+	/*
+	 * OpenSent too: who is at the other end we know by its address. To wait for its OPEN there
+	 * would let the one come up here that the peer closes, as it has both OPENs already.
+	 */
 	if (old == FSM_ESTABLISHED)
 		return FSM_CLOSE_NEW;
 	return ours_stays(us, peer) == old_is_ours ? FSM_CLOSE_NEW : FSM_CLOSE_OLD;

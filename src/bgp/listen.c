@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What comes in: a listening socket an address that routers connect to, shared by those of the
- * same. It has the keys of all of them, so that the kernel answers no other SYN of theirs. Whoever
- * is no peer is reset at once, and costs nothing else.
+ * same; or one for all addresses of the family, as soon as one peer has none of its own, for the
+ * kernel does not have both. It has the keys of its peers, so that no other SYN of theirs is
+ * answered. Whoever is no peer is reset at once, and costs nothing else.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -55,12 +56,21 @@ static struct bgp_peer *peer_of(const struct bgp *bgp, const struct addr *addres
 	return NULL;
 }
 
+/* Whether it came to the address that the peer is to connect to. */
+static bool is_for(const struct bgp_peer *peer, int fd)
+{
+	struct addr local;
+
+	return addr_is_none(&peer->spec.local) ||
+	       (!tcp_local(fd, &local) && addr_equal(&local, &peer->spec.local));
+}
+
 static void take(struct listener *listener, int fd, const struct addr *from)
 {
 	struct bgp *bgp = listener->bgp;
 	struct bgp_peer *peer = peer_of(bgp, from);
 
-	if (peer && peer->listener == listener) {
+	if (peer && peer->listener == listener && is_for(peer, fd)) {
 		session_accept(peer, fd);
 		return;
 	}
@@ -150,28 +160,6 @@ static struct listener *add(struct bgp *bgp, const struct addr *local, int famil
 	return listener;
 }
 
-int listen_join(struct bgp_peer *peer)
-{
-	struct bgp *bgp = peer->bgp;
-	int family = addr_is4(&peer->spec.address) ? AF_INET : AF_INET6;
-	struct listener *listener = find(bgp, &peer->spec.local, family);
-	int code = 0;
-
-	if (!listener)
-		listener = add(bgp, &peer->spec.local, family);
-	if (!listener)
-		return -ENOMEM;
-	peer->listener = listener;
-	listener->users++;
-	if (listener->fd < 0)
-		code = open_it(listener);
-	if (!code && peer->spec.password)
-		code = tcp_set_key(listener->fd, &peer->spec.address, peer->password);
-	if (code)
-		fails(listener, code);
-	return 0;
-}
-
 static void on_closed(uv_handle_t *handle)
 {
 	struct listener *listener = handle->data;
@@ -203,6 +191,59 @@ void listen_leave(struct bgp_peer *peer)
 		tcp_set_key(listener->fd, &peer->spec.address, NULL);
 	if (--listener->users == 0)
 		drop(listener);
+}
+
+static int family_of(const struct bgp_peer *peer)
+{
+	return addr_is4(&peer->spec.address) ? AF_INET : AF_INET6;
+}
+
+/* Those that listen on single addresses now do so on all. */
+static void gather_peers(struct listener *listener)
+{
+	struct bgp_peer *peer;
+
+	LIST_FOREACH(peer, &listener->bgp->peers, link)
+	if (family_of(peer) == listener->family && peer->listener != listener) {
+		listen_leave(peer);
+		peer->listener = listener;
+		listener->users++;
+	}
+}
+
+/* The one that there is, or a new one that is not open yet; NULL: no memory. */
+static struct listener *listener_for(const struct bgp_peer *peer)
+{
+	static const struct addr all;
+	int family = family_of(peer);
+	struct listener *listener = find(peer->bgp, &all, family);
+
+	if (!listener)
+		listener = find(peer->bgp, &peer->spec.local, family);
+	if (listener)
+		return listener;
+	listener = add(peer->bgp, &peer->spec.local, family);
+	if (listener && addr_is_none(&peer->spec.local))
+		gather_peers(listener);
+	return listener;
+}
+
+int listen_join(struct bgp_peer *peer)
+{
+	struct listener *listener = listener_for(peer);
+	int code = 0;
+
+	if (!listener)
+		return -ENOMEM;
+	peer->listener = listener;
+	listener->users++;
+	if (listener->fd < 0)
+		code = open_it(listener);
+	if (!code && peer->spec.password)
+		code = tcp_set_key(listener->fd, &peer->spec.address, peer->password);
+	if (code)
+		fails(listener, code);
+	return 0;
 }
 
 void listen_retry(struct bgp *bgp)

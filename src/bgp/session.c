@@ -159,8 +159,10 @@ static bool survives_collision(struct track *track)
 	if (!twin->conn)
 		return true;
 	collision = fsm_collide(twin->state, twin->dialed, &us, &them);
-	if (collision == FSM_KEEP_BOTH)
-		return true;
+	/* One that has not connected yet is no use; of two by the same side the older is dead. */
+	if (twin->state < FSM_OPENSENT ||
+	    (twin->state < FSM_ESTABLISHED && twin->dialed == track->dialed))
+		collision = FSM_CLOSE_OLD;
 	track->peer->status.collisions++;
 	take(collision == FSM_CLOSE_NEW ? track : twin, FSM_COLLISION, &cease);
 	return collision == FSM_CLOSE_OLD;

@@ -44,6 +44,7 @@ struct bgp_peer {
 	struct track *own, *other; /* `own` is the one that attempts */
 	uv_timer_t timer;          /* of the earliest deadline */
 	uint32_t failures;         /* in a row, for the back-off */
+	uint32_t flaps;            /* sessions in a row that were short */
 	bool wary;                 /* nothing is accepted during this back-off */
 	bool stopped;
 	struct rib_cursor cursors[RIB_FAMILIES];

@@ -57,6 +57,8 @@ void tell_begin(struct track *track)
 		rib_cursor_begin(peer->bgp->rib, &peer->cursors[family]);
 	peer->end_of_rib_due[RIB_IPV4] = track->session.ipv4;
 	peer->end_of_rib_due[RIB_IPV6] = track->session.ipv6;
+	if (peer->spec.extended_next_hop && !peer->status.ipv4)
+		session_error(peer, "the router takes no IPv4 routes with IPv6 next hops");
 }
 
 void tell_again(struct bgp_peer *peer, enum rib_family family)

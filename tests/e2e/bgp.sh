@@ -71,40 +71,12 @@ frr_config() {
 	say " exit-address-family"
 }
 
-# gobgp_peer ADDRESS FAMILY [PASSWORD]
-gobgp_peer() {
-	cat <<-END
-		[[neighbors]]
-		[neighbors.config]
-		neighbor-address = "$1"
-		peer-as = 65010
-		auth-password = "${3:-}"
-		[neighbors.timers.config]
-		hold-time = 9
-		connect-retry = 5
-		[neighbors.graceful-restart.config]
-		enabled = true
-		restart-time = 20
-		[[neighbors.afi-safis]]
-		[neighbors.afi-safis.config]
-		afi-safi-name = "$2-unicast"
-		[neighbors.afi-safis.mp-graceful-restart.config]
-		enabled = true
-	END
-}
-
 gobgp_config() {
-	cat <<-END
-		[global.config]
-		as = 65003
-		router-id = "192.0.2.3"
-		[global.use-multiple-paths.config]
-		enabled = true
-	END
-	gobgp_peer 192.0.2.11 ipv4 "one_for_GoBGP"
-	gobgp_peer 192.0.2.12 ipv4
-	gobgp_peer 2001:db8:2::11 ipv6 five
-	gobgp_peer 2001:db8:2::12 ipv6
+	gobgp_global 65003 192.0.2.3
+	gobgp_peer 192.0.2.11 65010 "one_for_GoBGP"
+	gobgp_peer 192.0.2.12 65010
+	gobgp_peer 2001:db8:2::11 65010 five
+	gobgp_peer 2001:db8:2::12 65010
 }
 
 # --- speakers ---
@@ -158,13 +130,6 @@ bird_route() { bird_cli "show route $1 all" | grep -qE -- "$2"; }
 frr_route() { frr_cli "show bgp $1 unicast $2 json" | json_is "$3"; }
 # gobgp_route FAMILY PREFIX FILTER: of its paths
 gobgp_route() { gobgp_cli global rib "$2" -a "$1" -j | json_is "$3"; }
-
-# kernel_hops ROUTER PREFIX COUNT: next hops in its kernel
-kernel_hops() {
-	local family=-4
-	[[ $2 != *:* ]] || family=-6
-	[ "$(in_ns "$1" ip $family route show "$2" | grep -o via | grep -c .)" = "$3" ]
-}
 
 # hops4 COUNT, hops6 COUNT: what both kernels have of the VIPs
 hops4() { kernel_hops bird $VIP4 "$1" && kernel_hops frr $VIP4 "$1"; }
@@ -324,15 +289,18 @@ must "no session was down" untroubled
 # --- keys ---
 
 md5_failures() { in_ns gobgp nstat -asz "$1" | awk -v name="$1" '$1 == name { print $2 }'; }
-refuses_key() { [ "$(md5_failures TcpExtTCPMD5Failure)" -gt 0 ]; }
+refuses_key() { [ "$(md5_failures TcpExtTCPMD5Failure)" -gt "$failures" ]; }
 tell 1 remove 192.0.2.3
+wait_for 10 is 1 '.peers | has("192.0.2.3") | not'
+failures=$(md5_failures TcpExtTCPMD5Failure)
 tell 1 peer 192.0.2.3 65003 key=another
 must "another key is refused" wait_for 10 refuses_key
-must "no session" is 1 '.peers["192.0.2.3"].ups == 0'
+must "no session" wait_for 5 is 1 '.peers["192.0.2.3"] | .state == "Connect" and .ups == 0'
 tell 1 remove 192.0.2.3
 tell 1 peer 192.0.2.3 65003 key=one_for_GoBGP
 must "the right one is taken" wait_for 20 is 1 '.peers["192.0.2.3"].state == "Established"'
 tell 1 remove 2001:db8:2::3
+wait_for 10 is 1 '.peers | has("2001:db8:2::3") | not'
 tell 1 peer 2001:db8:2::3 65099 key=five
 must "another AS is refused" wait_for 20 is 1 \
 	'.peers["2001:db8:2::3"] | .ups == 0 and (.error | contains("AS"))'

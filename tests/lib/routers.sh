@@ -69,3 +69,44 @@ gobgp_start() {
 gobgp_answers() { gobgp_cli global >/dev/null 2>&1; }
 
 gobgp_cli() { in_ns gobgp gobgp "$@"; }
+
+# gobgp_global ASN ROUTER_ID, then gobgp_peer ADDRESS ASN [PASSWORD] for each: its configuration
+gobgp_global() {
+	cat <<-END
+		[global.config]
+		as = $1
+		router-id = "$2"
+		[global.use-multiple-paths.config]
+		enabled = true
+	END
+}
+
+gobgp_peer() {
+	local family=ipv4
+	[[ $1 != *:* ]] || family=ipv6
+	cat <<-END
+		[[neighbors]]
+		[neighbors.config]
+		neighbor-address = "$1"
+		peer-as = $2
+		auth-password = "${3:-}"
+		[neighbors.timers.config]
+		hold-time = 9
+		connect-retry = 5
+		[neighbors.graceful-restart.config]
+		enabled = true
+		restart-time = 20
+		[[neighbors.afi-safis]]
+		[neighbors.afi-safis.config]
+		afi-safi-name = "$family-unicast"
+		[neighbors.afi-safis.mp-graceful-restart.config]
+		enabled = true
+	END
+}
+
+# kernel_hops ROUTER PREFIX COUNT: next hops in its kernel
+kernel_hops() {
+	local family=-4
+	[[ $2 != *:* ]] || family=-6
+	[ "$(in_ns "$1" ip $family route show "$2" | grep -o via | grep -c .)" = "$3" ]
+}

@@ -35,7 +35,13 @@ static void say(const uint8_t *message, int length)
 static void say_open(uint16_t hold_s)
 {
 	struct wire_open open = {
-		.asn = 65009, .router_id = 9, .hold_s = hold_s, .as4 = true, .ipv4 = true};
+		.asn = 65009,
+		.router_id = 9,
+		.hold_s = hold_s,
+		.as4 = true,
+		.ipv4 = true,
+		.graceful = true,
+	};
 	uint8_t message[WIRE_MAX];
 
 	say(message, wire_open_format(&open, message));
@@ -190,6 +196,81 @@ static void test_stranger(void **state)
 	assert_int_equal(bgp_peer_status(a.peer)->state, BGP_PEER_IDLE);
 }
 
+static bool one_stranger(void *arg)
+{
+	(void)arg;
+	return bgp_status(a.bgp)->strangers == 1 && bgp_status(a.bgp)->refused == 0;
+}
+
+/* A peer of any address beside one that has its own: the port is listened on all the same, and a
+ * connection to another address than its own is not the peer's. */
+static void test_listens_for_all(void **state)
+{
+	struct bgp_spec spec = spec_of(1);
+	struct bgp_peer_spec peer = peer_of(1, 9), any = peer_of(1, 8);
+
+	(void)state;
+	memset(&any.local, 0, sizeof(any.local));
+	any.passive = peer.passive = true;
+	open_side(&a, &spec);
+	add_peer(&a, &peer);
+	add_peer(&a, &any);
+	assert_string_equal(bgp_status(a.bgp)->listen_error, "");
+	raw = connect_raw(9, 2);
+	assert_true(loop_until(&loop, raw_closed, NULL));
+	assert_true(loop_until(&loop, one_stranger, NULL));
+	close(raw);
+	raw = connect_raw(9, 1);
+	hear(WIRE_OPEN);
+	close(raw);
+	raw = connect_raw(8, 2);
+	hear(WIRE_OPEN);
+}
+
+/* A second connection of an established router: a collision at first, later a restart of one that
+ * keeps our routes meanwhile. */
+static bool is_older(void *arg)
+{
+	uint64_t ms = *(uint64_t *)arg;
+
+	return uv_hrtime() - bgp_peer_status(a.peer)->established_ns > ms * 1000000;
+}
+
+static bool up_twice(void *arg)
+{
+	(void)arg;
+	return bgp_peer_status(a.peer)->ups == 2;
+}
+
+static void test_connects_anew(void **state)
+{
+	struct bgp_spec spec = spec_of(1);
+	struct wire_notice notice;
+	uint64_t ms = 5100;
+	int first;
+
+	(void)state;
+	spec.restart_s = 10;
+	begin_raw(&spec);
+	say_open(90);
+	assert_true(loop_until(&loop, a_up, NULL));
+	first = raw;
+	raw = connect_raw(9, 1);
+	say_open(90);
+	hear(WIRE_NOTIFICATION);
+	wire_notice_parse(heard, (size_t)heard_length, &notice);
+	assert_int_equal(notice.code, WIRE_CEASE);
+	assert_int_equal(notice.subcode, WIRE_CEASE_COLLISION);
+	close(raw);
+	assert_true(loop_until(&loop, is_older, &ms));
+	assert_int_equal(bgp_peer_status(a.peer)->downs, 0);
+	raw = connect_raw(9, 1);
+	say_open(90);
+	assert_true(loop_until(&loop, up_twice, NULL));
+	assert_int_equal(bgp_peer_status(a.peer)->downs, 1);
+	close(first);
+}
+
 /* A port that is taken is no reason not to connect; when it is free it is listened on. */
 static bool listens(void *arg)
 {
@@ -226,6 +307,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_hold_expires, set_up, end_raw),
 		cmocka_unit_test_setup_teardown(test_garbage, set_up, end_raw),
 		cmocka_unit_test_setup_teardown(test_restarting, set_up, end_raw),
+		cmocka_unit_test_setup_teardown(test_listens_for_all, set_up, end_raw),
+		cmocka_unit_test_setup_teardown(test_connects_anew, set_up, end_raw),
 		cmocka_unit_test_setup_teardown(test_stranger, set_up, end_raw),
 		cmocka_unit_test_setup_teardown(test_port_taken, set_up, end_raw),
 	};
