@@ -4,7 +4,7 @@
 #
 # `weir run` on two nodes with three routers: BIRD, FRR and GoBGP, each over IPv4 and IPv6, with
 # keys; BFD with those that have it. Each learns the VIPs from both nodes, follows health on
-# sessions that stay, keeps the routes of a daemon that is killed (BIRD and FRR by `bfd graceful` and
+# sessions that stay, keeps the routes of a daemon that is killed (BIRD by `bfd graceful`, FRR by
 # `check-control-plane-failure`), and loses those of a node that is cut off within the BFD time
 # (without these), or the hold time.
 #
@@ -65,7 +65,9 @@ frr_config() {
 	for family in 4 6; do
 		say " address-family ipv$family unicast"
 		for address in $ADDRESSES; do
-			case $family$address in 4*.* | 6*:*) say "  neighbor $address activate" ;; esac
+			case $family$address in
+			4*.* | 6*:*) say "  neighbor $address activate" ;;
+			esac
 		done
 		say "  maximum-paths 16"
 		say " exit-address-family"
@@ -81,7 +83,11 @@ gobgp_config() {
 		*12) sed '/graceful-restart.config/,/enabled/s/true/false/' ;;
 		*) cat ;;
 		esac
-		[[ $address = *:* ]] || printf '[neighbors.ttl-security.config]\nenabled = true\nttl-min = 255\n'
+		[[ $address = *:* ]] || cat <<-END
+			[neighbors.ttl-security.config]
+			enabled = true
+			ttl-min = 255
+		END
 	done
 }
 
