@@ -191,12 +191,12 @@ vtysh --vty_socket "$DIR/frr" -c "configure terminal" -c "router bgp 65002" "$@"
 must "the routers take BFD's word for all of a node" wait_for 30 up 2
 must "and have all routes" wait_for 10 all_learned 2
 in_ns lb2 ip link set eth0 down
-must "BIRD moves traffic within a second" wait_for 1 learned bird 1
-must "FRR does" wait_for 1 learned frr 1
+must "BIRD moves traffic, long before the hold time" wait_for 3 learned bird 1
+must "FRR does" wait_for 3 learned frr 1
 must "GoBGP without BFD, within the hold time" wait_for 10 learned gobgp 1
 must "requests are answered" in_ns client curl -sf -m 5 -o /dev/null http://$VIP4/
 
 # --- a planned stop ---
 
 end lb1
-must "a stop withdraws" wait_for 1 all_learned 0
+must "a stop withdraws" wait_for 5 all_learned 0
