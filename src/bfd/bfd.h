@@ -11,8 +11,8 @@
  * that came to a direct session over a router.
  *
  * We say C = 0: this BFD lives and dies with the daemon (RFC 5882 section 4.3). So a router may
- * take its end for a crash of the control plane alone and keep the routes by graceful restart
- * (BIRD: `bfd graceful`, FRR: `bfd check-control-plane-failure`), or move the traffic at once.
+ * take its end for that of the control plane alone and keep the routes by graceful restart (BIRD:
+ * `bfd graceful`; FRR by itself, if TCP ended first), or move the traffic at once.
  */
 #pragma once
 

@@ -213,7 +213,7 @@ static void note_bfd(const struct conf_bgp *bgp, struct err_list *ret)
 			err_list_add(ret, peer->place.line, peer->place.column,
 				     "BFD ends with the daemon: whether router %s then keeps the "
 				     "routes over a restart is its own choice (BIRD: bfd graceful; "
-				     "FRR: bfd check-control-plane-failure)",
+				     "FRR keeps them unless it is told not to help restarts)",
 				     addr_format(&peer->address, text));
 	}
 }

@@ -4,28 +4,19 @@
 #
 # BFD with BIRD and with FRR's bfdd: IPv4 and IPv6, direct and multihop, at 50 ms x 3.
 #
-#   lb1 (bfd_end) 192.0.2.11 ::11  ----  fabric (a bridge)  ----  bird 192.0.2.1 ::1
-#                                                        \------  frr  192.0.2.2 ::2
-#
+# The topology is in tests/lib/routers.sh; lb1 runs tests/e2e/bfd_end.c, the sessions alone.
 # A path breaks by taking a port out of the bridge: no carrier changes at either end.
 
 set -u
 # shellcheck source=tests/lib/netns.sh
 . "$(dirname "$0")/../lib/netns.sh"
+# shellcheck source=tests/lib/routers.sh
+. "$(dirname "$0")/../lib/routers.sh"
 END=$ROOT/build/tests/e2e/bfd_end
-FRR=/usr/lib/frr
 declare -A ROUTER4=([bird]=192.0.2.1 [frr]=192.0.2.2)
 declare -A ROUTER6=([bird]=2001:db8:2::1 [frr]=2001:db8:2::2)
 
-host() {
-	space "$1"
-	wire "$1" eth0 "$1"
-	in_ns router ip link set "$1" master fabric
-	address "$1" eth0 "192.0.2.$2/24" "2001:db8:2::$2/64"
-}
-
 bird_config() {
-	local address
 	say "log stderr all;"
 	say "router id 192.0.2.1;"
 	say "protocol device {}"
@@ -51,27 +42,6 @@ frr_config() {
 	frr_peer 192.0.2.11 192.0.2.2 ""
 	frr_peer 2001:db8:2::11 2001:db8:2::2 ""
 	frr_peer 192.0.2.11 192.0.2.2 multihop
-}
-
-bird_cli() { birdc -s "$DIR/bird.ctl" "$@" 2>/dev/null; }
-frr_cli() { vtysh --vty_socket "$DIR/frr" -c "$1" 2>/dev/null; }
-
-# FRR insists on a user of its own.
-frr_start() {
-	local daemon
-	chmod 711 "$DIR"
-	install -d -o frr -g frr "$DIR/frr"
-	touch "$DIR/zebra.conf"
-	for daemon in zebra bfdd; do
-		spawn "$daemon" frr $FRR/"$daemon" -f "$DIR/$daemon.conf" -u frr -g frr \
-			-z "$DIR/frr/zserv.api" --vty_socket "$DIR/frr" -i "$DIR/frr/$daemon.pid" \
-			--log stdout
-		wait_for 10 test -S "$DIR/frr/$daemon.vty" || fail "$daemon runs"
-	done
-}
-
-bird_start() {
-	spawn bird bird bird -f -c "$DIR/bird.conf" -s "$DIR/bird.ctl"
 }
 
 end_start() {
@@ -109,15 +79,11 @@ unplug() { in_ns router ip link set "$1" nomaster; }
 plug() { in_ns router ip link set "$1" master fabric; }
 
 netns_begin
-space router
-bridge fabric
-host lb1 11
-host bird 1
-host frr 2
+fabric
 bird_config >"$DIR/bird.conf"
 frr_config >"$DIR/bfdd.conf"
 bird_start
-frr_start
+frr_start bfdd
 end_start
 must "up with BIRD and FRR: IPv4, IPv6, multihop" wait_for 20 all_up
 must "at 50 ms x 3 with BIRD" wait_for 5 all_are bird "send_us=50000 detect_us=150000"

@@ -67,6 +67,7 @@ before=$(packets)
 entries 65536
 must "weir restart with another size of the flow table" restart
 must "has what the tables before held" answer .adopted true
+must "and says so" answer .tables carried
 must "in tables of the new size" has_buckets 16384
 must "that have the place of the old ones" one_set
 must "it says why" logged 'flows has another layout'
@@ -125,6 +126,7 @@ must "are exchanged as well" restart
 must "but flows are forgotten, and it says so" \
 	logged 'level=warn.*flows are forgotten.*records are of shape 1'
 must "nothing was adopted" answer .adopted false
+must "as status says" answer .tables forgotten
 must "requests go on" serving 60
 
 # A pin is missing, and the start that would heal that fails.

@@ -43,13 +43,15 @@ bird_says() { bird_cli "$1" | grep -q -- "$2"; }
 
 # frr_start [DAEMON...]: zebra, others and bgpd, each with $DIR/DAEMON.conf if that is there. They
 # keep their sockets in $DIR, so that they leave nothing behind; they insist on a user of their own.
+# FRR_SPACE: another namespace than "frr".
 frr_start() {
 	local daemon
 	chmod 711 "$DIR"
 	install -d -o frr -g frr "$DIR/frr"
 	for daemon in zebra "$@" bgpd; do
 		touch "$DIR/$daemon.conf"
-		spawn "$daemon" frr $FRR/"$daemon" -f "$DIR/$daemon.conf" -u frr -g frr \
+		spawn "$daemon" "${FRR_SPACE:-frr}" \
+			$FRR/"$daemon" -f "$DIR/$daemon.conf" -u frr -g frr \
 			-z "$DIR/frr/zserv.api" --vty_socket "$DIR/frr" -i "$DIR/frr/$daemon.pid" \
 			--log stdout
 		wait_for 10 test -S "$DIR/frr/$daemon.vty" || fail "$daemon runs"

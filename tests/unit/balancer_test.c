@@ -366,6 +366,11 @@ static void test_link(void **state)
 	assert_int_equal(flags(0), KEEP | found);
 	balancer_set_nexthop(balancer, 0, 0, NULL);
 	assert_int_equal(flags(0), KEEP);
+	hop.tags[0] = 0x81000064;
+	balancer_set_nexthop(balancer, 0, 0, &hop);
+	balancer_set_health(balancer, 0, 0, POOL_HEALTHY, 2000);
+	balancer_settle(balancer, 2000);
+	assert_int_equal(flags(0), FULL | found | ABI_BACKEND_TAGGED);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

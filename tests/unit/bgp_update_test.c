@@ -114,6 +114,8 @@ static const struct row rows[] = {
 	 NLRI, OK, IN4()},
 	{&ebgp, "", ORIGIN PATH HOP "c01914 0002 20010db8000000000000000000000001 0064", NLRI, OK,
 	 IN4()},
+	{&ebgp, "", "40010102" PATH HOP "c01010 0002fde800000064 0002fde800000065", NLRI, OK,
+	 IN4()},
 	/* What nobody knows, but may be sent. */
 	{&ebgp, "",
 	 ORIGIN PATH HOP "c0c800"

@@ -479,6 +479,8 @@ static const struct text_row texts[] = {
 	{"0602 06 e0a080ee8080", "cease, administrative shutdown: \"\u0800\ue000\""},
 	{"0602 03 e09f80", "cease, administrative shutdown: \"\?\?\?\""},
 	{"0602 09 e281a6e2808ee4b8ad", "cease, administrative shutdown: \"\?\?\?\?\?\?\u4e2d\""},
+	{"0602 09 e281a9c2a0f48fbfbf",
+	 "cease, administrative shutdown: \"\?\?\?\u00a0\U0010ffff\""},
 	{"0602 02 c285", "cease, administrative shutdown: \"\?\?\""},
 	/* Only these carry one. */
 	{"0603 0161", "cease, peer de-configured"},
@@ -498,6 +500,8 @@ static const struct text_row texts[] = {
 	{"030b", "UPDATE error, malformed AS_PATH"},
 	{"0701", "ROUTE-REFRESH error, invalid message length"},
 	{"030c", "UPDATE error, subcode 12"},
+	{"0209", "OPEN error, subcode 9"},
+	{"020a", "OPEN error, subcode 10"},
 	{"0363", "UPDATE error, subcode 99"},
 	{"0364", "UPDATE error, subcode 100"},
 	{"03ff", "UPDATE error, subcode 255"},

@@ -95,7 +95,7 @@ static uint32_t digest(const struct abi_flow *entry)
 }
 
 /* As it is found in a bucket: the new table's, which packets may be using. */
-static bool swap(struct abi_flow *place, uint64_t before, const struct abi_flow *entry)
+static bool swap(struct abi_flow *place, __u64 before, const struct abi_flow *entry)
 {
 	if (!__atomic_compare_exchange_n(&place->pin, &before, FLOW_BUSY, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_RELAXED))

@@ -69,7 +69,7 @@ void write_flag(struct balancer *balancer, size_t at, size_t member, uint64_t no
 		backend->generation++;
 	if (pool_member_returned(pool->pool, member))
 		wanted &= ~(uint32_t)ABI_BACKEND_UP;
-	wanted |= backend->flags & (ABI_BACKEND_NEIGH | ABI_BACKEND_LINK);
+	wanted |= backend->flags & (ABI_BACKEND_NEIGH | ABI_BACKEND_LINK | ABI_BACKEND_TAGGED);
 	if (backend->flags != wanted)
 		__atomic_store_n(&backend->flags, wanted, __ATOMIC_RELEASE);
 }

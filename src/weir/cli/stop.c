@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "admin/control.h"
@@ -204,15 +205,21 @@ int command_stop(int argc, char **argv)
 	return status;
 }
 
+static const char *says_of_tables(const char *tables)
+{
+	if (!tables || strcmp(tables, "adopted") == 0)
+		return "the tables are those that were there";
+	if (strcmp(tables, "carried") == 0)
+		return "its tables are of another layout, and got what was in those before";
+	return "all tables are new, flows are forgotten";
+}
+
 static void print_restarted(const json_t *status)
 {
-	json_t *adopted = json_object_get(status, "adopted");
-
 	printf("process %d, weir %s, has taken over: %s\n",
 	       (int)json_integer_value(json_object_get(status, "pid")),
 	       json_string_value(json_object_get(status, "version")),
-	       json_is_true(adopted) ? "the tables are those that were there"
-				     : "its log says what became of the tables");
+	       says_of_tables(json_string_value(json_object_get(status, "tables"))));
 }
 
 int command_restart(int argc, char **argv)

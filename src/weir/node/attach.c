@@ -36,6 +36,15 @@ int attach_open(struct app *app, struct err *err)
 	return ret;
 }
 
+const char *attach_tables(const struct app *app)
+{
+	bool others = *dp_not_adopted_why(app->dp);
+
+	if (dp_adopted(app->dp))
+		return others ? "carried" : "adopted";
+	return others ? "forgotten" : "new";
+}
+
 static bool is_generic(void *arg, const char *interface)
 {
 	const struct link_attached *attached =

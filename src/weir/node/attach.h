@@ -6,6 +6,8 @@
 
 /* Opens the data plane, an earlier daemon's if there is one. 0, or -errno and err; so below. */
 int attach_open(struct app *app, struct err *err);
+/* Where the tables are from: "new", "adopted", "carried" or "forgotten", as weir(8) tells. */
+const char *attach_tables(const struct app *app);
 /* To all interfaces that are configured, and to no other. */
 int attach_all(struct app *app, struct err *err);
 /* An interface came back. (daemon_reattach) */
