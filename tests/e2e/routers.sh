@@ -4,7 +4,7 @@
 #
 # `weir run` on two nodes with three routers: BIRD, FRR and GoBGP, each over IPv4 and IPv6, with
 # keys; BFD with those that have it. Each learns the VIPs from both nodes, follows health on
-# sessions that stay, keeps the routes of a daemon that is killed (BIRD and FRR by `bfd graceful` and
+# sessions that stay, keeps the routes of a daemon that is killed (BIRD by `bfd graceful`, FRR by
 # `check-control-plane-failure`), and loses those of a node that is cut off within the BFD time
 # (without these), or the hold time.
 #
@@ -65,7 +65,9 @@ frr_config() {
 	for family in 4 6; do
 		say " address-family ipv$family unicast"
 		for address in $ADDRESSES; do
-			case $family$address in 4*.* | 6*:*) say "  neighbor $address activate" ;; esac
+			case $family$address in
+			4*.* | 6*:*) say "  neighbor $address activate" ;;
+			esac
 		done
 		say "  maximum-paths 16"
 		say " exit-address-family"
@@ -81,7 +83,11 @@ gobgp_config() {
 		*12) sed '/graceful-restart.config/,/enabled/s/true/false/' ;;
 		*) cat ;;
 		esac
-		[[ $address = *:* ]] || printf '[neighbors.ttl-security.config]\nenabled = true\nttl-min = 255\n'
+		[[ $address = *:* ]] || cat <<-END
+			[neighbors.ttl-security.config]
+			enabled = true
+			ttl-min = 255
+		END
 	done
 }
 
@@ -185,12 +191,12 @@ vtysh --vty_socket "$DIR/frr" -c "configure terminal" -c "router bgp 65002" "$@"
 must "the routers take BFD's word for all of a node" wait_for 30 up 2
 must "and have all routes" wait_for 10 all_learned 2
 in_ns lb2 ip link set eth0 down
-must "BIRD moves traffic within a second" wait_for 1 learned bird 1
-must "FRR does" wait_for 1 learned frr 1
+must "BIRD moves traffic, long before the hold time" wait_for 3 learned bird 1
+must "FRR does" wait_for 3 learned frr 1
 must "GoBGP without BFD, within the hold time" wait_for 10 learned gobgp 1
 must "requests are answered" in_ns client curl -sf -m 5 -o /dev/null http://$VIP4/
 
 # --- a planned stop ---
 
 end lb1
-must "a stop withdraws" wait_for 1 all_learned 0
+must "a stop withdraws" wait_for 5 all_learned 0
