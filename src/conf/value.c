@@ -375,6 +375,11 @@ static const char *parse_large_community(const char *text, void *at)
 
 const char *value_parse(const struct conf_key *key, const char *text, struct arena *arena, void *at)
 {
+	static const struct conf_key status = {.type = CONF_TYPE_NUMBER,
+					       .min = CONF_STATUS_MIN,
+					       .max = CONF_STATUS_MAX,
+					       .width = sizeof(uint16_t)};
+
 	switch (key->type) {
 	case CONF_TYPE_TEXT:
 	case CONF_TYPE_NAME:
@@ -386,6 +391,7 @@ const char *value_parse(const struct conf_key *key, const char *text, struct are
 	case CONF_TYPE_COUNT:
 	case CONF_TYPE_MTU:
 	case CONF_TYPE_DURATION: return parse_number(key, text, at);
+	case CONF_TYPE_STATUS: return parse_number(&status, text, at);
 	case CONF_TYPE_ADDRESS: return parse_address(text, at);
 	case CONF_TYPE_VIP: return parse_vip(text, at);
 	case CONF_TYPE_PREFIX:

@@ -16,7 +16,9 @@
 #include "health/target.h"
 
 const struct probe_type *const target_types[HEALTH_TYPES] = {
-	[HEALTH_TCP] = &probe_tcp,
+	[HEALTH_TCP] = &probe_tcp,   [HEALTH_HTTP] = &probe_http, [HEALTH_HTTPS] = &probe_https,
+	[HEALTH_UDP] = &probe_udp,   [HEALTH_DNS] = &probe_dns,   [HEALTH_ICMP] = &probe_icmp,
+	[HEALTH_EXEC] = &probe_exec,
 };
 
 /* Which types take a text. */

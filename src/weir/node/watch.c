@@ -9,6 +9,7 @@
 
 #include "base/time.h"
 #include "weir/node/attach.h"
+#include "weir/probing/probing.h"
 
 enum { VLANS_TEXT_MAX = 12 }; /* "4094.4094" */
 
@@ -120,29 +121,37 @@ static void on_nexthop(void *arg, const struct nexthop *nexthop)
 
 /* --- start and end --- */
 
+static const enum pool_health as_pool[] = {
+	[HEALTH_UNKNOWN] = POOL_UNKNOWN,
+	[HEALTH_HEALTHY] = POOL_HEALTHY,
+	[HEALTH_UNHEALTHY] = POOL_UNHEALTHY,
+};
+
 static int start_check(struct app *app, struct app_backend *backend)
 {
 	const struct conf_check *check = &conf_pool(backend)->check;
 	const struct pool *pool = balancer_pool(app->balancer, backend->pool);
-	const struct health_spec spec = {
-		.type = HEALTH_TCP,
-		.address = conf_backend(backend)->address,
-		.port = check->port,
-		.interval_ms = check->interval_ms,
-		.timeout_ms = check->timeout_ms,
-		.rise = check->rise,
-		.fall = check->fall,
-		.initial = pool_member_health(pool, backend->member) == POOL_HEALTHY
-				   ? HEALTH_HEALTHY
-				   : HEALTH_UNKNOWN,
-	};
+	enum pool_health health = POOL_HEALTHY;
+	struct probing probing;
+	int ret = 0;
 
-	if (check->type == CONF_CHECK_NONE) {
-		balancer_set_health(app->balancer, backend->pool, backend->member, POOL_HEALTHY,
-				    time_now_ms());
-		return 0;
+	if (check->type != CONF_CHECK_NONE) {
+		ret = probing_init(check, conf_backend(backend), &probing);
+		if (ret)
+			return ret;
+		/* What an earlier daemon knew is better than what the file supposes. */
+		if (pool_member_health(pool, backend->member) == POOL_HEALTHY)
+			probing.spec.initial = HEALTH_HEALTHY;
+		else if (dp_adopted(app->dp))
+			probing.spec.initial = HEALTH_UNKNOWN;
+		health = as_pool[probing.spec.initial];
+		ret = health_add(app->health, &probing.spec, on_health, backend, &backend->check);
+		probing_fini(&probing);
 	}
-	return health_add(app->health, &spec, on_health, backend, &backend->check);
+	if (!ret && health != pool_member_health(pool, backend->member))
+		balancer_set_health(app->balancer, backend->pool, backend->member, health,
+				    time_now_ms());
+	return ret;
 }
 
 int watch_start(struct app *app, struct err *err)
