@@ -293,7 +293,7 @@ const char *value_expected(const struct conf_key *key, char *text, size_t size)
 	default:
 		snprintf(text, size, "%s",
 			 key->works && *key->works ? key->works : expected_words[key->type]);
-		if (key->type == CONF_TYPE_TEXT && key->max)
+		if (key->type == CONF_TYPE_TEXT && key->max && !key->list)
 			snprintf(text, size, "a text of %u bytes at most", (unsigned)key->max);
 	}
 	return text;

@@ -22,6 +22,7 @@ enum after { STAYS, CLOSES, GOES_ON, RESETS };
 static struct {
 	uv_tcp_t listener;
 	const char *answer;
+	const char *script; /* a letter a request: S 200, F 503; after its end no answer */
 	enum after after;
 	char request[4096]; /* the last */
 	unsigned connections, open;
@@ -109,6 +110,12 @@ static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
 	if (!strstr(client->bytes, "\r\n\r\n"))
 		return;
 	strcpy(server.request, client->bytes);
+	if (server.script && *server.script)
+		server.answer = *server.script++ == 'S'
+					? "HTTP/1.1 200 Right\r\nContent-Length: 0\r\n\r\n"
+					: "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n";
+	else if (server.script)
+		server.answer = NULL;
 	if (server.after == RESETS)
 		uv_tcp_close_reset(&client->tcp, on_client_closed);
 	else if (server.answer)
@@ -321,6 +328,44 @@ static void test_statuses(void **state)
 	expect(&spec, "status 201, expected 200, 204, 300, 301, 302 or others");
 }
 
+static bool script_is_over(void *arg)
+{
+	struct health_seen *seen = arg;
+	const struct health_status *status = health_status(seen->check);
+
+	return !*server.script && status->successes + status->failures >= seen->probes;
+}
+
+/* Only failures in a row count; each success begins the count anew. */
+static void test_case_28_fall(void **state)
+{
+	static const struct {
+		const char *script;
+		enum health_state state;
+	} rows[] = {
+		{"FSFSFS", HEALTH_HEALTHY},  {"FFSFFSFF", HEALTH_HEALTHY},
+		{"FFF", HEALTH_UNHEALTHY},   {"FSFSFSFFF", HEALTH_UNHEALTHY},
+		{"FFFSF", HEALTH_UNHEALTHY}, {"FFFSS", HEALTH_HEALTHY},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct health_seen seen = {.probes = strlen(rows[i].script)};
+		struct health_spec spec = http_spec();
+
+		serve(NULL, STAYS);
+		server.script = rows[i].script;
+		spec.initial = HEALTH_HEALTHY;
+		spec.fall = 3;
+		spec.rise = 2;
+		spec.timeout_ms = 60000; /* the one after the script stays unanswered */
+		health_add_seen(&seen, &spec);
+		assert_true(loop_until(&health_loop, script_is_over, &seen));
+		assert_int_equal(seen.state, rows[i].state);
+		health_remove(seen.check);
+	}
+}
+
 /* No connection is left, and none used twice. */
 static void test_many(void **state)
 {
@@ -403,6 +448,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_body_of_one, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_request, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_statuses, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_case_28_fall, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_many, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_bounded, set_up, tear_down),
 	};

@@ -16,7 +16,7 @@ enum conf_file { CONF_FILE_NODE, CONF_FILE_AGENT };
 
 enum conf_type {
 	CONF_TYPE_MAP,
-	CONF_TYPE_TEXT,      /* `max` bytes at most */
+	CONF_TYPE_TEXT,      /* `max` bytes at most; in a list 1024 */
 	CONF_TYPE_NAME,      /* CONF_NAME_MAX letters at most */
 	CONF_TYPE_POOL,      /* the name of a pool of this file */
 	CONF_TYPE_INTERFACE, /* a network interface's name */

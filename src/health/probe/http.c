@@ -161,7 +161,9 @@ static enum probe_result judge_answer(struct probe *probe, char *error)
 /* Of what went wrong some is this host's own affair. */
 static enum probe_result judge_error(const struct probe *probe, CURLcode code, char *error)
 {
+	static const char origin[] = "SSL routines::";
 	const char *words = *probe->error ? probe->error : curl_easy_strerror(code);
+	const char *tls = strstr(words, origin);
 	enum probe_result result = PROBE_FAILED;
 	long os_errno = probe->open_errno;
 
@@ -180,7 +182,12 @@ static enum probe_result judge_error(const struct probe *probe, CURLcode code, c
 	case CURLE_NOT_BUILT_IN: result = PROBE_NOT_RUN; break;
 	default: break;
 	}
-	snprintf(error, HEALTH_ERROR_MAX, "%.*s", HEALTH_ERROR_MAX - 1, words);
+	/* Of OpenSSL's "error:0A00010B:SSL routines::wrong version number" the words. */
+	if (tls)
+		snprintf(error, HEALTH_ERROR_MAX, "TLS: %.*s", HEALTH_ERROR_MAX - 6,
+			 tls + sizeof(origin) - 1);
+	else
+		snprintf(error, HEALTH_ERROR_MAX, "%.*s", HEALTH_ERROR_MAX - 1, words);
 	return result;
 }
 
