@@ -71,7 +71,8 @@ servers() {
 }
 
 listens() {
-	[ "$(in_ns b1 ss -Hltn '( sport = :80 or sport = :444 or sport = :445 )' | wc -l)" -ge 4 ] &&
+	local ports='( sport = :80 or sport = :444 or sport = :445 )'
+	[ "$(in_ns b1 ss -Hltn "$ports" | wc -l)" -ge 4 ] &&
 		in_ns b1 ss -Hlun 'sport = :53' | grep -q .
 }
 
@@ -173,7 +174,7 @@ certificates >"$DIR/certificates.log" 2>&1 || fail "certificates are made"
 servers
 must "the servers listen" wait_for 10 listens
 config >"$DIR/lb1.yaml"
-must "the file is right" "$WEIR" check --json "$DIR/lb1.yaml" >"$DIR/check.log"
+"$WEIR" check "$DIR/lb1.yaml" >"$DIR/check.log" || fail "the file is right"
 node_spawn 1
 
 must "all that is right is healthy" wait_for 15 right_ones_are healthy
