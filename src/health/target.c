@@ -13,8 +13,9 @@
  *
  * What the backend did counts, and only that. So a probe that could not be run for want of
  * descriptors or ports changes nothing but a counter; and a loop that was held up by other work
- * looks at the sockets once more before it calls a probe too late (GRACE), for the answer may have
- * waited there in time.
+ * looks at the sockets again before it calls a probe too late (GRACE), for the answer may have
+ * waited there in time: once more where the loop is in time, and as long as a few steps of a
+ * conversation take where it is behind, for two timeouts at most.
  */
 #include "health/target.h"
 
@@ -27,6 +28,8 @@ enum {
 	SPREAD_MS = 100,
 	RATE_MS = 4, /* first probes begun in a millisecond, about */
 	GRACE_MS = 1,
+	STEPS = 4, /* of a probe: how often it waits for the loop */
+	LATE_WINDOW_MS = 1000,
 };
 
 /* xorshift64*, for spreading only. Below `limit`, which is 1 or more. */
@@ -42,6 +45,7 @@ static void on_timer(uv_timer_t *timer);
 
 static void wait_ms(struct target *target, uint64_t ms)
 {
+	target->due_ms = time_now_ms() + ms;
 	uv_timer_start(&target->timer, on_timer, ms, 0);
 }
 
@@ -149,15 +153,39 @@ static void time_out(struct target *target)
 	finish(target, PROBE_FAILED, error);
 }
 
+/* How far the loop is behind. */
+static uint64_t note_late(struct health *health, uint64_t due_ms)
+{
+	uint64_t now_ms = time_now_ms(), late_ms = now_ms > due_ms ? now_ms - due_ms : 0;
+
+	if (now_ms - health->late_since_ms > LATE_WINDOW_MS) {
+		health->late_ms[1] = health->late_ms[0];
+		health->late_ms[0] = 0;
+		health->late_since_ms = now_ms;
+	}
+	if (late_ms > health->late_ms[0])
+		health->late_ms[0] = late_ms;
+	return health->late_ms[0] > health->late_ms[1] ? health->late_ms[0] : health->late_ms[1];
+}
+
+static uint64_t grace_ms(const struct target *target, uint64_t late_ms)
+{
+	uint64_t most_ms = 2 * (uint64_t)target->spec->spec.timeout_ms;
+	uint64_t grace = GRACE_MS + STEPS * (late_ms > GRACE_MS ? late_ms - GRACE_MS : 0);
+
+	return grace < most_ms ? grace : most_ms;
+}
+
 static void on_timer(uv_timer_t *timer)
 {
 	struct target *target = timer->data;
+	uint64_t late_ms = note_late(target->health, target->due_ms);
 
 	switch (target->phase) {
 	case WAITING: start_probe(target); break;
 	case PROBING:
 		target->phase = GRACE;
-		wait_ms(target, GRACE_MS);
+		wait_ms(target, grace_ms(target, late_ms));
 		break;
 	case GRACE: time_out(target); break;
 	}

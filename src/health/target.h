@@ -35,6 +35,7 @@ struct target {
 	enum phase phase;
 	struct probe *probe; /* while not WAITING */
 	uint64_t started_ns; /* the last probe */
+	uint64_t due_ms;     /* of the timer */
 };
 
 struct health {
@@ -42,6 +43,8 @@ struct health {
 	LIST_HEAD(targets, target) buckets[TARGET_BUCKETS];
 	void *shared[HEALTH_TYPES]; /* each type's own */
 	uint64_t random;
+	uint64_t late_ms[2]; /* the latest that a timer was, in this second and the one before */
+	uint64_t late_since_ms;
 	size_t held; /* targets whose memory is not free yet */
 	struct health_sums sums;
 	bool closing;
