@@ -231,6 +231,10 @@ const char *conf_listen_format(const struct conf_listen *listen, char *text);
 const char *conf_forward_name(enum conf_forward forward);
 const char *conf_policy_name(enum conf_policy policy);
 
+/* Through whose tunnel the pool is checked, with via: tunnel; NULL: there is none. */
+const struct conf_service *conf_check_service(const struct conf *conf,
+					      const struct conf_pool *pool);
+
 /* What is right but can hardly be meant (a pool that no service uses), with places, sorted. */
 void conf_warnings(const struct conf *conf, struct err_list *ret);
 /* What is meant, but has a consequence that one should know. */

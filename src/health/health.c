@@ -44,6 +44,12 @@ int health_open(uv_loop_t *loop, struct health **ret)
 	return 0;
 }
 
+void health_set_way(struct health *health, health_prepare *prepare, void *arg)
+{
+	health->prepare = prepare;
+	health->prepare_arg = arg;
+}
+
 int health_expect(struct health_spec *spec, unsigned status)
 {
 	unsigned bit = status - HEALTH_STATUS_MIN;
@@ -71,7 +77,7 @@ static bool has_right_numbers(const struct health_spec *spec)
 	       spec->jitter <= HEALTH_JITTER_MAX && !addr_is_none(&spec->address);
 }
 
-static bool is_valid(const struct health_spec *spec)
+static bool is_valid(const struct health *health, const struct health_spec *spec)
 {
 	const struct probe_type *type;
 
@@ -79,6 +85,8 @@ static bool is_valid(const struct health_spec *spec)
 	    !has_right_numbers(spec) || !has_right_texts(spec))
 		return false;
 	type = target_types[spec->type];
+	if (spec->way && (!health->prepare || !type->has_ways))
+		return false;
 	return (spec->port || !type->has_port) && (!type->is_valid || type->is_valid(spec));
 }
 
@@ -88,7 +96,7 @@ int health_add(struct health *health, const struct health_spec *spec, health_cha
 	struct health_check *check;
 	struct spec *kept;
 
-	if (!is_valid(spec))
+	if (!is_valid(health, spec))
 		return -EINVAL;
 	kept = spec_new(spec);
 	check = calloc(1, sizeof(*check));

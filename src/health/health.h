@@ -73,6 +73,7 @@ struct health_spec {
 	bool head;                               /* http: HEAD, not GET */
 	bool insecure;                           /* https: any certificate will do */
 	uint16_t record;                         /* dns: the type of record (RFC 1035) */
+	uint32_t way; /* for health_set_way's callback; 0: as any packet of this host */
 };
 
 struct health_status {
@@ -96,7 +97,12 @@ struct health_check;
 /* Called after a change of state; the check's status is the new one. It may remove any check. */
 typedef void health_changed(void *arg, struct health_check *check, enum health_state state);
 
+/* Prepares a socket, before it is connected, so that its packets take a way. Returns an errno. */
+typedef int health_prepare(void *arg, uint32_t way, int fd, const struct addr *to);
+
 int health_open(uv_loop_t *loop, struct health **ret);
+/* Before a check with a way is added. */
+void health_set_way(struct health *health, health_prepare *prepare, void *arg);
 /* Makes an HTTP status one that counts as healthy; -EINVAL: there is none such. */
 int health_expect(struct health_spec *spec, unsigned status);
 /* Starts probing at once. 0 or -errno; *ret stays valid until health_remove or health_close. */

@@ -19,6 +19,7 @@ static uint64_t hash_of(const struct health_spec *spec)
 
 	for (int i = 0; i < HEALTH_TEXTS; i++)
 		hash = mix(hash, spec->texts[i].data, spec->texts[i].length);
+	hash = mix(hash, &spec->way, sizeof(spec->way));
 	return mix(hash, spec->statuses, sizeof(spec->statuses));
 }
 
@@ -70,8 +71,8 @@ static bool same_target(const struct health_spec *a, const struct health_spec *b
 
 static bool same_switches(const struct health_spec *a, const struct health_spec *b)
 {
-	return a->head == b->head && a->insecure == b->insecure && a->record == b->record &&
-	       memcmp(a->statuses, b->statuses, sizeof(a->statuses)) == 0;
+	return a->way == b->way && a->head == b->head && a->insecure == b->insecure &&
+	       a->record == b->record && memcmp(a->statuses, b->statuses, sizeof(a->statuses)) == 0;
 }
 
 bool spec_equal(const struct spec *a, const struct spec *b)

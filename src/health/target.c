@@ -124,6 +124,8 @@ static void start_probe(struct target *target)
 		.loop = health->loop,
 		.spec = spec,
 		.shared = &health->shared[spec->type],
+		.prepare = health->prepare,
+		.prepare_arg = health->prepare_arg,
 		.done = finish,
 		.arg = target,
 	};

@@ -42,6 +42,8 @@ struct health {
 	uv_loop_t *loop;
 	LIST_HEAD(targets, target) buckets[TARGET_BUCKETS];
 	void *shared[HEALTH_TYPES]; /* each type's own */
+	health_prepare *prepare;    /* NULL: there are no ways */
+	void *prepare_arg;
 	uint64_t random;
 	uint64_t late_ms[2]; /* the latest that a timer was, in this second and the one before */
 	uint64_t late_since_ms;

@@ -101,7 +101,6 @@ static const struct wrong_case wrong_cases[] = {
 	{POOL_OF("check: {type: ping}"), {{2, 35, "type \"ping\" is not known"}}},
 	{POOL_OF("check: {port: 0, via: tunnel, rise: 0, fall: x}"),
 	 {{2, 35, "port \"0\" is too small, expected a whole number from 1 to 65535"},
-	  {2, 43, "via \"tunnel\" does not work yet, expected node"},
 	  {2, 57, "rise \"0\" is too small"},
 	  {2, 66, "fall \"x\" is not a whole number"}}},
 	{POOL_OF("check: {interval: 1s, fast_interval: 2s}"),

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +39,7 @@ static struct probing probing_of(const char *text, struct conf **ret_conf)
 	second = conf_format(again);
 	assert_string_equal(form, second);
 	assert_int_equal(
-		probing_init(&again->pools[0].check, &again->pools[0].backends[0], &probing), 0);
+		probing_init(again, &again->pools[0], &again->pools[0].backends[0], &probing), 0);
 	free(form);
 	free(second);
 	conf_free(conf);
@@ -179,6 +180,45 @@ static void test_taken(void **state)
 	assert_int_equal(uv_loop_close(&loop), 0);
 }
 
+/* To the VIP of the first service that listens there, and its port, whatever the backend's. */
+static void test_tunnel(void **state)
+{
+	static const struct {
+		const char *check, *port, *listen;
+		uint16_t want;
+	} rows[] = {
+		{"", "port: 8080", "[tcp/90]", 90},
+		{", port: 97", "weight: 1", "[tcp/90, tcp/95-99]", 97},
+		{", port: 53", "weight: 1", "[any]", 53},
+	};
+	struct conf *conf;
+	struct probing probing;
+	struct addr vip;
+
+	(void)state;
+	assert_int_equal(addr_parse("192.0.2.2", &vip), 0);
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		char file[1024];
+
+		snprintf(file, sizeof(file),
+			 NODE "pools: [{name: web, check: {type: http, via: tunnel%s}, backends: "
+			      "[{name: b1, address: 10.0.1.1, %s}]}]\n"
+			      "services:\n"
+			      "- {name: a, vips: [192.0.2.1], listen: [udp/1000], pool: web, "
+			      "forward: geneve}\n"
+			      "- {name: b, vips: [192.0.2.2, 192.0.2.3], listen: %s, pool: web, "
+			      "forward: geneve}\n",
+			 rows[i].check, rows[i].port, rows[i].listen);
+		probing = probing_of(file, &conf);
+		assert_true(addr_equal(&probing.spec.address, &vip));
+		assert_int_equal(probing.spec.port, rows[i].want);
+		assert_true(probing_needs_tunnel(conf));
+		assert_string_equal(conf_check_service(conf, &conf->pools[0])->name, "b");
+		probing_fini(&probing);
+		conf_free(conf);
+	}
+}
+
 static void test_refused(void **state)
 {
 	static const struct wrong_case cases[] = {
@@ -213,6 +253,10 @@ static void test_refused(void **state)
 		{CHECK("type: exec, command: [true]"), {{2, 50, "does not begin with a slash"}}},
 		{CHECK("type: icmp, port: 1"),
 		 {{2, 41, "port means nothing here, expected another type than icmp and none"}}},
+		{CHECK("type: icmp, via: tunnel"),
+		 {{2, 41, "via means nothing here, expected another type than icmp, exec"}}},
+		{CHECK("port: 81, via: tunnel"),
+		 {{2, 44, "goes through a tunnel to TCP port 81, expected a service"}}},
 		{CHECK("jitter: 51, initial: up"),
 		 {{2, 37, "jitter \"51\" is too large"}, {2, 50, "initial \"up\" is not known"}}},
 	};
@@ -250,9 +294,10 @@ static void test_escape(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_http),    cmocka_unit_test(test_https),
-		cmocka_unit_test(test_others),  cmocka_unit_test(test_taken),
-		cmocka_unit_test(test_refused), cmocka_unit_test(test_escape),
+		cmocka_unit_test(test_http),   cmocka_unit_test(test_https),
+		cmocka_unit_test(test_others), cmocka_unit_test(test_taken),
+		cmocka_unit_test(test_tunnel), cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_escape),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -396,7 +396,6 @@ static void test_not_yet(void **state)
 		"    announce: {min_usable: 1, when: any, med: 10}\n";
 	static const struct wrong wrongs[] = {
 		{1, 28, "admin"},
-		{5, 71, "via \"tunnel\""},
 	};
 	struct err_list errors = {0};
 	struct conf *conf = NULL;

@@ -51,6 +51,12 @@ static bool is_exec(const void *pool)
 	return type_of(pool) == CONF_CHECK_EXEC;
 }
 
+static bool has_ways(const void *pool)
+{
+	return type_of(pool) != CONF_CHECK_ICMP && type_of(pool) != CONF_CHECK_EXEC &&
+	       type_of(pool) != CONF_CHECK_NONE;
+}
+
 static bool has_port(const void *pool)
 {
 	return type_of(pool) != CONF_CHECK_ICMP && type_of(pool) != CONF_CHECK_NONE;
@@ -242,10 +248,13 @@ static const struct conf_key keys[] = {
 	 .type = CONF_TYPE_CHOICE,
 	 AT(conf_pool, check.via),
 	 .choices = "node|tunnel",
-	 .works = "node",
 	 .fallback = "node",
+	 .means = has_ways,
+	 .with = "another type than icmp, exec and none",
 	 .help = "whether probes go from the node to the backend's address, or through the tunnel "
-		 "to the VIP"},
+		 "to the VIP: the first one of the first service of the pool that listens on the "
+		 "port, in its forward mode, so that all of the way that a client's packets take "
+		 "is tried; answers come from the VIP to the node"},
 	{.path = "pools[].check.interval",
 	 .type = CONF_TYPE_DURATION,
 	 AT(conf_pool, check.interval_ms),

@@ -219,6 +219,39 @@ static const struct conf_listen *first_port(const struct conf_service *service, 
 	return NULL;
 }
 
+const struct conf_service *conf_check_service(const struct conf *conf, const struct conf_pool *pool)
+{
+	uint8_t proto = proto_of(&pool->check);
+
+	for (size_t i = 0; i < conf->service_count; i++) {
+		const struct conf_service *service = &conf->services[i];
+
+		for (size_t j = 0; service->pool == pool && j < service->listen_count; j++) {
+			const struct conf_listen *listen = &service->listens[j];
+
+			if ((listen->proto == proto || listen->proto == CONF_PROTO_ANY) &&
+			    listen->first <= pool->check.port && pool->check.port <= listen->last)
+				return service;
+		}
+	}
+	return NULL;
+}
+
+static void check_way(const struct context *context, const struct conf *conf)
+{
+	const struct conf_pool *pool = context->pool;
+
+	if (pool->check.type == CONF_CHECK_NONE || pool->check.via != CONF_VIA_TUNNEL ||
+	    !pool->check.port || conf_check_service(conf, pool))
+		return;
+	reader_error(context->reader, place_at(context, &pool->check.via),
+		     "the check of pool \"%s\" goes through a tunnel to %s port %u, expected a "
+		     "service of "
+		     "the pool that listens there",
+		     verify_name(pool->name), proto_of(&pool->check) == IPPROTO_TCP ? "TCP" : "UDP",
+		     pool->check.port);
+}
+
 /* The port that serves what comes to `port`, where all backends have the same. */
 static uint16_t backends_port(const struct context *context, uint16_t port)
 {
@@ -258,7 +291,8 @@ static void resolve_port(const struct context *context, const struct conf *conf)
 		if (!listen)
 			continue;
 		pool->check.port = listen->first;
-		if (verify_changes_ports(service->forward) && pool->backend_count)
+		if (verify_changes_ports(service->forward) && pool->backend_count &&
+		    pool->check.via == CONF_VIA_NODE)
 			pool->check.port = backends_port(context, listen->first);
 		return;
 	}
@@ -285,5 +319,6 @@ void verify_checks(struct reader *reader, struct conf *conf)
 		if (pool->check.type != CONF_CHECK_NONE && pool->check.type != CONF_CHECK_ICMP &&
 		    !reader_node(reader, &pool->check.port))
 			resolve_port(&context, conf);
+		check_way(&context, conf);
 	}
 }

@@ -96,7 +96,7 @@ static int watch(const struct probe_order *order, const struct datagram *questio
 enum probe_result datagram_start(const struct probe_order *order, const struct datagram *question,
 				 datagram_judge *judge, struct probe **ret, const char **ret_error)
 {
-	int fd, code = socket_connect(order->spec, SOCK_DGRAM, &fd);
+	int fd, code = socket_connect(order, SOCK_DGRAM, &fd);
 
 	if (!code && send(fd, question->bytes, question->length, 0) < 0)
 		code = errno;

@@ -62,4 +62,5 @@ const struct probe_type probe_dns = {
 	.cancel = datagram_cancel,
 	.is_valid = is_valid,
 	.has_port = true,
+	.has_ways = true,
 };

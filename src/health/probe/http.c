@@ -245,7 +245,11 @@ static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_so
 		return CURL_SOCKET_BAD;
 	}
 	socket_reset_on_close(fd);
-	return fd;
+	probe->open_errno = socket_prepare(&probe->order, fd);
+	if (!probe->open_errno)
+		return fd;
+	close(fd);
+	return CURL_SOCKET_BAD;
 }
 
 /* Where the connection goes, and under which name; false: out of memory. */
@@ -416,9 +420,11 @@ const struct probe_type probe_http = {.name = "http",
 				      .start = start_http,
 				      .cancel = cancel,
 				      .close = close_all,
-				      .has_port = true};
+				      .has_port = true,
+				      .has_ways = true};
 const struct probe_type probe_https = {.name = "https",
 				       .start = start_https,
 				       .cancel = cancel,
 				       .close = close_all,
-				       .has_port = true};
+				       .has_port = true,
+				       .has_ways = true};

@@ -24,6 +24,8 @@ struct probe_order {
 	uv_loop_t *loop;
 	const struct health_spec *spec; /* outlives the probe */
 	void **shared;                  /* the type's own, one a struct health; NULL at first */
+	health_prepare *prepare;        /* for a spec with a way */
+	void *prepare_arg;
 	probe_done *done;
 	void *arg;
 };
@@ -42,6 +44,7 @@ struct probe_type {
 	/* Whether it can be done; NULL: always. The texts' lengths are right already. */
 	bool (*is_valid)(const struct health_spec *spec);
 	bool has_port;
+	bool has_ways; /* sockets of its own, prepared by socket_prepare */
 };
 
 extern const struct probe_type probe_tcp, probe_http, probe_https, probe_udp, probe_dns, probe_icmp,

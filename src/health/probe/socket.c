@@ -13,6 +13,7 @@ bool socket_is_ours(int code)
 	case ENOMEM:
 	case ENOBUFS:
 	case EAGAIN:
+	case EADDRINUSE:
 	case EADDRNOTAVAIL: return true;
 	default: return false;
 	}
@@ -33,8 +34,16 @@ void socket_reset_on_close(int fd)
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 }
 
-int socket_connect(const struct health_spec *spec, int type, int *ret)
+int socket_prepare(const struct probe_order *order, int fd)
 {
+	const struct health_spec *spec = order->spec;
+
+	return spec->way ? order->prepare(order->prepare_arg, spec->way, fd, &spec->address) : 0;
+}
+
+int socket_connect(const struct probe_order *order, int type, int *ret)
+{
+	const struct health_spec *spec = order->spec;
 	struct sockaddr_storage to;
 	socklen_t length = addr_sockaddr(&spec->address, spec->port, &to);
 	int fd = socket(to.ss_family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -45,7 +54,9 @@ int socket_connect(const struct health_spec *spec, int type, int *ret)
 		return errno;
 	if (type == SOCK_STREAM)
 		socket_reset_on_close(fd);
-	code = connect(fd, (struct sockaddr *)&to, length) ? errno : 0;
+	code = socket_prepare(order, fd);
+	if (!code && connect(fd, (struct sockaddr *)&to, length))
+		code = errno;
 	if (code && code != EINPROGRESS)
 		close(fd);
 	else

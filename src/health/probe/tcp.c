@@ -92,7 +92,7 @@ static int watch(const struct probe_order *order, int fd, struct probe **ret)
 static enum probe_result start(const struct probe_order *order, struct probe **ret,
 			       const char **ret_error)
 {
-	int fd, code = socket_connect(order->spec, SOCK_STREAM, &fd);
+	int fd, code = socket_connect(order, SOCK_STREAM, &fd);
 
 	if (code == EINPROGRESS) {
 		code = watch(order, fd, ret);
@@ -105,4 +105,4 @@ static enum probe_result start(const struct probe_order *order, struct probe **r
 }
 
 const struct probe_type probe_tcp = {
-	.name = "tcp", .start = start, .cancel = cancel, .has_port = true};
+	.name = "tcp", .start = start, .cancel = cancel, .has_port = true, .has_ways = true};

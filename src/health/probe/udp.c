@@ -41,4 +41,5 @@ const struct probe_type probe_udp = {
 	.cancel = datagram_cancel,
 	.is_valid = is_valid,
 	.has_port = true,
+	.has_ways = true,
 };

@@ -46,8 +46,9 @@ static json_t *report_check(const struct app_backend *backend)
 	if (!backend->check)
 		return json_null();
 	status = health_status(backend->check);
-	return json_pack("{s:s, s:i, s:s, s:f, s:f, s:I, s:I, s:I, s:o}", "type",
-			 conf_check_name(check->type), "port", check->port, "state",
+	return json_pack("{s:s, s:i, s:s, s:s, s:f, s:f, s:I, s:I, s:I, s:o}", "type",
+			 conf_check_name(check->type), "port", check->port, "via",
+			 check->via == CONF_VIA_TUNNEL ? "tunnel" : "node", "state",
 			 show_health(same[status->state]), "since_s",
 			 status->since_ns ? time_since_s(status->since_ns) : 0.0, "latency_ms",
 			 (double)status->latency_ns / (double)TIME_MILLI_NS, "successes",

@@ -127,6 +127,21 @@ static const enum pool_health as_pool[] = {
 	[HEALTH_UNHEALTHY] = POOL_UNHEALTHY,
 };
 
+/* 0: no tunnel. */
+static uint32_t way_of(const struct app_backend *backend)
+{
+	const struct app *app = backend->app;
+	const struct conf_pool *pool = conf_pool(backend);
+	const struct conf_service *service = conf_check_service(app->conf, pool);
+	size_t at;
+
+	if (pool->check.via != CONF_VIA_TUNNEL || !service)
+		return 0;
+	at = (size_t)(service - app->conf->services);
+	return tunnel_way(balancer_service_record(app->balancer, at),
+			  balancer_backend_record(app->balancer, backend->pool, backend->member));
+}
+
 static int start_check(struct app *app, struct app_backend *backend)
 {
 	const struct conf_check *check = &conf_pool(backend)->check;
@@ -136,9 +151,10 @@ static int start_check(struct app *app, struct app_backend *backend)
 	int ret = 0;
 
 	if (check->type != CONF_CHECK_NONE) {
-		ret = probing_init(check, conf_backend(backend), &probing);
+		ret = probing_init(app->conf, conf_pool(backend), conf_backend(backend), &probing);
 		if (ret)
 			return ret;
+		probing.spec.way = way_of(backend);
 		/* What an earlier daemon knew is better than what the file supposes. */
 		if (pool_member_health(pool, backend->member) == POOL_HEALTHY)
 			probing.spec.initial = HEALTH_HEALTHY;
@@ -157,7 +173,14 @@ static int start_check(struct app *app, struct app_backend *backend)
 int watch_start(struct app *app, struct err *err)
 {
 	size_t at = 0;
+	int code;
 
+	if (probing_needs_tunnel(app->conf)) {
+		code = tunnel_open(&app->daemon.loop, dp_tables(app->dp), &app->tunnel, err);
+		if (code)
+			return code;
+		health_set_way(app->health, tunnel_prepare, app->tunnel);
+	}
 	for (size_t p = 0; p < app->conf->pool_count; p++)
 		app->backend_count += app->conf->pools[p].backend_count;
 	app->backends = calloc(app->backend_count + 1, sizeof(*app->backends));
@@ -185,6 +208,7 @@ void watch_close(struct app *app)
 {
 	if (app->health)
 		health_close(app->health);
+	tunnel_close(app->tunnel);
 	if (app->nexthops)
 		nexthops_close(app->nexthops);
 }

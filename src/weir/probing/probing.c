@@ -108,9 +108,22 @@ static void set_type(const struct conf_check *check, struct health_spec *spec, c
 	}
 }
 
-int probing_init(const struct conf_check *check, const struct conf_backend *backend,
-		 struct probing *ret)
+bool probing_needs_tunnel(const struct conf *conf)
 {
+	for (size_t i = 0; i < conf->pool_count; i++) {
+		if (conf->pools[i].check.type != CONF_CHECK_NONE &&
+		    conf->pools[i].check.via == CONF_VIA_TUNNEL)
+			return true;
+	}
+	return false;
+}
+
+int probing_init(const struct conf *conf, const struct conf_pool *pool,
+		 const struct conf_backend *backend, struct probing *ret)
+{
+	const struct conf_check *check = &pool->check;
+	const struct conf_service *service =
+		check->via == CONF_VIA_TUNNEL ? conf_check_service(conf, pool) : NULL;
 	char *bytes = malloc(room_for(check));
 
 	if (!bytes)
@@ -119,7 +132,7 @@ int probing_init(const struct conf_check *check, const struct conf_backend *back
 		.spec =
 			{
 				.type = types[check->type],
-				.address = backend->address,
+				.address = service ? service->vips[0].addr : backend->address,
 				.port = check->port,
 				.interval_ms = check->interval_ms,
 				.fast_interval_ms = check->fast_interval_ms,

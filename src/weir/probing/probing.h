@@ -12,7 +12,10 @@ struct probing {
 	char *bytes;
 };
 
-/* The check has a type. 0, or -ENOMEM with nothing to release. */
-int probing_init(const struct conf_check *check, const struct conf_backend *backend,
-		 struct probing *ret);
+/* The check has a type; with via: tunnel its way is the caller's to set. 0, or -ENOMEM with nothing
+ * to release. */
+int probing_init(const struct conf *conf, const struct conf_pool *pool,
+		 const struct conf_backend *backend, struct probing *ret);
+/* Whether a check goes through a tunnel. */
+bool probing_needs_tunnel(const struct conf *conf);
 void probing_fini(struct probing *probing);
