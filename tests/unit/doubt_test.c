@@ -223,12 +223,53 @@ static void test_added_amid_a_start(void **state)
 	assert_true(moved > 0);
 }
 
+/*
+ * A backend drained and serves again. After the idle time nothing comes from who served meanwhile
+ * but other nodes' flows; and when the slot goes on to a third, its present owner is who is left.
+ */
+static void test_weakens(void **state)
+{
+	const uint64_t settled_ms = 2000 + STARTING_MS + DOUBT_MS, back_ms = settled_ms + 1000;
+	const uint64_t weak_ms = back_ms + IDLE_MS;
+	uint32_t moved = 0;
+
+	(void)state;
+	pool_write_slots(pool, slots, 2000);
+	pool_update_slots(pool, slots, settled_ms);
+	turn(POOL_UNHEALTHY, settled_ms);
+	pool_begin_survey(pool, settled_ms + IDLE_MS);
+	pool_end_survey(pool, nowhere, NULL, slots);
+	assert_int_equal(pool_moving_slots(pool), 0);
+	turn(POOL_HEALTHY, back_ms + IDLE_MS);
+	pool_update_slots(pool, slots, weak_ms + IDLE_MS - 1);
+	for (uint32_t slot = 0; slot < SIZE; slot++)
+		assert_false(slots[slot] & ABI_SLOT_ASK);
+	assert_true(pool_moving_slots(pool) > 0);
+	pool_update_slots(pool, slots, weak_ms + IDLE_MS);
+	for (uint32_t slot = 0; slot < SIZE; slot++)
+		assert_int_equal((slots[slot] & ABI_SLOT_ASK) != 0,
+				 abi_slot_current(slots[slot]) == 100 + ODD);
+	/* Another restart does not make it stronger. */
+	adopt(DOUBT_MS, POOL_HEALTHY, weak_ms + IDLE_MS);
+	pool_set_admin(pool, ODD, POOL_DRAIN, weak_ms + IDLE_MS);
+	pool_update_slots(pool, slots, weak_ms + IDLE_MS);
+	for (uint32_t slot = 0; slot < SIZE; slot++) {
+		if (pool_slot_base(pool, slot) != ODD)
+			continue;
+		assert_int_equal(abi_slot_previous(slots[slot]), 100 + ODD);
+		assert_false(slots[slot] & ABI_SLOT_ASK);
+		moved++;
+	}
+	assert_true(moved > 0);
+}
+
 int main(void)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(test_start),     TEST(test_adopted),           TEST(test_in_place),
 		TEST(test_stand_ins), TEST(test_stand_ins_adopted), TEST(test_added_amid_a_start),
+		TEST(test_weakens),
 	};
 #undef TEST
 
