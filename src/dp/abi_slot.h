@@ -8,7 +8,8 @@
  * One word decides: bits 0-19 the backend that new flows get (current), 20-39 the one that flows
  * from before a change have (previous; 0: nobody, or whom the service's old table names), 40-59 the
  * slot's other owner: the base owner while another serves in its place, else who would serve in its
- * place. Bit 60: in transition, so flows have entries. Bit 61: for so long already that datagrams
+ * place. Bit 60: in transition, so flows have entries; without it previous is who had the slot at
+ * last, for packets in doubt to name. Bit 61: for so long already that datagrams
  * without an entry are new flows. Bit 62: other nodes may know flows of it that this one, just come
  * up or long since settled, does not, so packets name the second owner too where the service has a
  * second chance. Bit 63: previous has no flows without an entry that this node would know of, for

@@ -48,7 +48,8 @@ static void adopt_slot(struct pool *pool, uint32_t slot, uint64_t word, const ui
 	served->owner = owner;
 	served->other = members[abi_slot_other(word)];
 	pool->members.items[owner].slots++;
-	pool->doubt |= word & ABI_SLOT_DOUBT && owner == pool_narrow(pool->base[slot]);
+	pool->doubt |= word & ABI_SLOT_DOUBT && owner == pool_narrow(pool->base[slot]) &&
+		       (word & ABI_SLOT_TRANSITION || !abi_slot_previous(word));
 }
 
 /* Who served or was named beside who stood in for him was a member; whoever else is new takes slots

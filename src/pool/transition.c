@@ -54,9 +54,28 @@ static uint64_t weak_ms(const struct transitions *all, const struct transition *
 	return time_later_ms(slot->since_ms, all->idle_ms);
 }
 
+/* Of a slot that is settled, but whose previous owner is remembered. */
+static uint64_t forgotten_ms(const struct transitions *all, const struct transition *slot)
+{
+	return time_later_ms(slot->since_ms, TRANSITION_WAITS * all->idle_ms);
+}
+
+/* When its word changes by time alone. */
 static uint64_t turn_ms(const struct transitions *all, const struct transition *slot)
 {
+	if (!slot->on)
+		return slot->previous ? forgotten_ms(all, slot) : UINT64_MAX;
 	return earlier_of(late_ms(all, slot), weak_ms(all, slot));
+}
+
+static void turn(const struct transitions *all, struct transition *slot, uint64_t now_ms)
+{
+	if (!slot->on) {
+		*slot = (struct transition){0};
+		return;
+	}
+	slot->late |= late_ms(all, slot) <= now_ms;
+	slot->weak |= weak_ms(all, slot) <= now_ms;
 }
 
 static void expect(struct transitions *all, const struct transition *slot)
@@ -76,6 +95,23 @@ static void start(struct transitions *all, struct transition *slot, uint32_t pre
 	expect(all, slot);
 }
 
+static void remember(struct transitions *all, struct transition *slot, uint32_t previous,
+		     uint64_t now_ms)
+{
+	*slot = (struct transition){.previous = previous, .weak = 1};
+	slot->since_ms = now_ms < SINCE_MAX ? now_ms : SINCE_MAX;
+	all->next_turn_ms = earlier_of(all->next_turn_ms, turn_ms(all, slot));
+}
+
+/* No flow of this node needs the slot's previous owner any more; those of others may. */
+static void end(struct transitions *all, struct transition *slot)
+{
+	if (all->weakens && slot->previous)
+		remember(all, slot, slot->previous, all->survey_from_ms);
+	else
+		*slot = (struct transition){0};
+}
+
 void transitions_init(struct transitions *all, struct arena *arena, uint32_t size)
 {
 	all->slots = arena_array(arena, size, sizeof(*all->slots));
@@ -88,7 +124,7 @@ uint64_t transition_word(const struct transitions *all, uint32_t at)
 	const struct transition *slot = &all->slots[at];
 
 	if (!slot->on)
-		return 0;
+		return slot->previous ? abi_slot(0, slot->previous, 0) | ABI_SLOT_DOUBT : 0;
 	return abi_slot(0, slot->previous, 0) | ABI_SLOT_TRANSITION |
 	       (slot->late ? ABI_SLOT_LATE : 0) | (slot->weak ? ABI_SLOT_ASK : 0);
 }
@@ -112,7 +148,9 @@ void transition_tell(struct transitions *all, uint32_t at, uint32_t from, uint64
 
 void transition_await(struct transitions *all, uint32_t at, uint32_t from, uint64_t now_ms)
 {
-	transition_begin(all, at, all->slots[at].previous ? 0 : from, now_ms);
+	const struct transition *slot = &all->slots[at];
+
+	transition_begin(all, at, slot->on && slot->previous ? 0 : from, now_ms);
 }
 
 void transition_come(struct transitions *all, uint32_t at, uint32_t to, uint64_t now_ms)
@@ -134,6 +172,8 @@ void transition_adopt(struct transitions *all, uint32_t at, uint64_t word, uint6
 
 	if (slot->previous == abi_slot_current(word))
 		slot->weak = 0;
+	if (!(word & ABI_SLOT_TRANSITION) && !slot->previous && abi_slot_previous(word))
+		remember(all, slot, abi_slot_previous(word), now_ms);
 	if (!(word & ABI_SLOT_TRANSITION) || told)
 		return;
 	start(all, slot, abi_slot_previous(word), now_ms);
@@ -165,7 +205,8 @@ bool transition_drop_weak(struct transitions *all, uint32_t at)
 	if (!slot->weak)
 		return false;
 	slot->previous = slot->weak = 0;
-	expect(all, slot);
+	if (slot->on)
+		expect(all, slot);
 	return true;
 }
 
@@ -174,10 +215,11 @@ void transitions_forget(struct transitions *all, uint32_t record, transition_tol
 	for (uint32_t at = 0; at < all->size; at++) {
 		struct transition *slot = &all->slots[at];
 
-		if (!slot->on || slot->previous != record)
+		if (slot->previous != record)
 			continue;
 		slot->previous = 0;
-		expect(all, slot);
+		if (slot->on)
+			expect(all, slot);
 		told(arg, at);
 	}
 }
@@ -190,16 +232,11 @@ void transitions_pass_time(struct transitions *all, uint64_t now_ms, transition_
 	all->next_turn_ms = UINT64_MAX;
 	for (uint32_t at = 0; at < all->size; at++) {
 		struct transition *slot = &all->slots[at];
-		bool late, weak;
 
-		if (!slot->on)
-			continue;
-		late = late_ms(all, slot) <= now_ms;
-		weak = weak_ms(all, slot) <= now_ms;
-		slot->late |= late;
-		slot->weak |= weak;
-		if (late || weak)
+		if (turn_ms(all, slot) <= now_ms) {
+			turn(all, slot, now_ms);
 			told(arg, at);
+		}
 		all->next_turn_ms = earlier_of(all->next_turn_ms, turn_ms(all, slot));
 	}
 }
@@ -237,7 +274,7 @@ void transitions_end_survey(struct transitions *all, transition_pinned *pinned,
 			expect(all, slot);
 			continue;
 		}
-		*slot = (struct transition){0};
+		end(all, slot);
 		all->count--;
 		told(arg, at);
 	}

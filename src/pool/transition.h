@@ -6,7 +6,8 @@
  *
  * A slot is ripe when no flow can be left that is under way and has no entry in the flow table.
  * It then ends as soon as a survey of that table, begun when it was ripe, met no entry that names
- * another backend than the slot does.
+ * another backend than the slot does. Where packets name two owners the previous one is remembered
+ * beyond the end, for TRANSITION_WAITS idle times in all: flows of his may come from other nodes.
  */
 #pragma once
 
@@ -18,7 +19,7 @@
 struct transition {
 	uint64_t since_ms : 40;
 	uint64_t previous : 20; /* 0: nobody, who then has no flows without an entry */
-	uint64_t on : 1;
+	uint64_t on : 1;        /* in transition; else previous is only remembered */
 	uint64_t late : 1;
 	uint64_t changed : 1; /* since the survey began */
 	uint64_t weak : 1;    /* previous has no flows without entries as far as this node knows */

@@ -57,8 +57,8 @@ PKT_STAGE int wrap_find_other(struct pkt_ctx *ctx, struct pkt *pkt)
 	word = *(volatile __u64 *)slot;
 	third = abi_slot_other(word);
 	pkt->other = 0;
-	/* Nobody from before: the word has two, and to look further would cost as much again. */
 	to.begins = abi_slot_current(word);
+	to.later = abi_slot_previous(word);
 	if (word & ABI_SLOT_TRANSITION && transition_look(ctx, pkt, &to) != PKT_ON)
 		return 0;
 	if (wrap_may_name(pkt, to.begins))

@@ -87,6 +87,7 @@ static void test_other_owner(void **state)
 #define TOLD   (TURNS | DOUBT | ABI_SLOT_ASK)
 	static const struct other_case cases[] = {
 		{"who would serve", B, 0, SECOND, DOUBT, GOES, GOES, FRAME_ACK, B, SECOND},
+		{"who had it at last", B, SECOND, 0, DOUBT, GOES, GOES, FRAME_ACK, B, SECOND},
 		{"nobody", B, 0, 0, DOUBT, GOES, 0, FRAME_ACK, B, 0},
 		{"the chosen one itself", B, 0, B, DOUBT, GOES, GOES, FRAME_ACK, B, 0},
 		{"down, and its flows go on", B, 0, SECOND, DOUBT, GOES, DOWN, FRAME_ACK, B,

@@ -240,6 +240,7 @@ static void test_weakens(void **state)
 	pool_begin_survey(pool, settled_ms + IDLE_MS);
 	pool_end_survey(pool, nowhere, NULL, slots);
 	assert_int_equal(pool_moving_slots(pool), 0);
+	assert_doubts_of_odd();
 	turn(POOL_HEALTHY, back_ms + IDLE_MS);
 	pool_update_slots(pool, slots, weak_ms + IDLE_MS - 1);
 	for (uint32_t slot = 0; slot < SIZE; slot++)
@@ -263,13 +264,47 @@ static void test_weakens(void **state)
 	assert_true(moved > 0);
 }
 
+/* Who had a slot is remembered beyond the end of its transition, and in the end no more. */
+static void test_remembers(void **state)
+{
+	const uint64_t settled_ms = 2000 + STARTING_MS + DOUBT_MS;
+	const uint64_t end_ms = settled_ms + 4 * (uint64_t)IDLE_MS;
+
+	(void)state;
+	make(DOUBT_MS);
+	pool_set_health(pool, ODD, POOL_UNHEALTHY, 2000);
+	pool_write_slots(pool, slots, 2000);
+	pool_update_slots(pool, slots, 2000 + STARTING_MS);
+	pool_update_slots(pool, slots, settled_ms);
+	turn(POOL_HEALTHY, settled_ms);
+	pool_begin_survey(pool, settled_ms + IDLE_MS);
+	pool_end_survey(pool, nowhere, NULL, slots);
+	assert_int_equal(pool_moving_slots(pool), 0);
+	for (int restarts = 0; restarts < 2; restarts++) {
+		for (uint32_t slot = 0; slot < SIZE; slot++) {
+			bool moved = pool_slot_base(pool, slot) == ODD;
+
+			assert_int_equal(abi_slot_previous(slots[slot]) != 0, moved);
+			assert_int_equal((slots[slot] & ABI_SLOT_DOUBT) != 0, moved);
+			assert_false(slots[slot] & (ABI_SLOT_TRANSITION | ABI_SLOT_ASK));
+		}
+		adopt(DOUBT_MS, POOL_HEALTHY, settled_ms);
+	}
+	assert_int_equal(pool_next_deadline_ms(pool, settled_ms), end_ms);
+	pool_update_slots(pool, slots, end_ms - 1);
+	assert_true(count_doubts() > 0);
+	pool_update_slots(pool, slots, end_ms);
+	for (uint32_t slot = 0; slot < SIZE; slot++)
+		assert_false(slots[slot] & ABI_SLOT_DOUBT || abi_slot_previous(slots[slot]));
+}
+
 int main(void)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(test_start),     TEST(test_adopted),           TEST(test_in_place),
 		TEST(test_stand_ins), TEST(test_stand_ins_adopted), TEST(test_added_amid_a_start),
-		TEST(test_weakens),
+		TEST(test_weakens),   TEST(test_remembers),
 	};
 #undef TEST
 

@@ -62,7 +62,7 @@ static uint32_t other_of(const struct dp_tables *tables, uint64_t word, uint32_t
 
 	if (owners[0] != chosen && goes_on(tables, owners[0]))
 		return owners[0];
-	if (word >> 60 & 1 && owners[1] != chosen && goes_on(tables, owners[1]))
+	if (owners[1] != chosen && goes_on(tables, owners[1]))
 		return owners[1];
 	return owners[2] != chosen && goes_on(tables, owners[2]) ? owners[2] : 0;
 }
