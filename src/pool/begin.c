@@ -35,6 +35,8 @@ static void adopt_slot(struct pool *pool, uint32_t slot, uint64_t word, const ui
 	uint32_t current = abi_slot_current(word);
 	uint16_t owner = members[current];
 
+	bool remembers = !(word & ABI_SLOT_TRANSITION) && abi_slot_previous(word);
+
 	if (members[abi_slot_previous(word)] == NOBODY)
 		word &= ~abi_slot(0, ABI_INDEX_MASK, 0);
 	transition_adopt(&pool->transitions, slot, word, now_ms);
@@ -49,7 +51,7 @@ static void adopt_slot(struct pool *pool, uint32_t slot, uint64_t word, const ui
 	served->other = members[abi_slot_other(word)];
 	pool->members.items[owner].slots++;
 	pool->doubt |= word & ABI_SLOT_DOUBT && owner == pool_narrow(pool->base[slot]) &&
-		       (word & ABI_SLOT_TRANSITION || !abi_slot_previous(word));
+		       !remembers;
 }
 
 /* Who served or was named beside who stood in for him was a member; whoever else is new takes slots
