@@ -34,7 +34,6 @@ static void adopt_slot(struct pool *pool, uint32_t slot, uint64_t word, const ui
 	struct serving *served = &pool->served[slot];
 	uint32_t current = abi_slot_current(word);
 	uint16_t owner = members[current];
-
 	bool remembers = !(word & ABI_SLOT_TRANSITION) && abi_slot_previous(word);
 
 	if (members[abi_slot_previous(word)] == NOBODY)
