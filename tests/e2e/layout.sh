@@ -146,6 +146,7 @@ must "requests go on" serving 60
 : >"$DIR/lb1.log"
 end lb1 KILL
 rm "$PIN/slots"
+cp "$DIR/lb1.yaml" "$DIR/right.yaml"
 sed 's/\[eth0\]/[eth0, br0]/' "$DIR/right.yaml" >"$DIR/lb1.yaml"
 must_not "a start over a gap that fails" \
 	in_ns lb1 timeout 10 "$WEIR" run --config "$DIR/lb1.yaml" 2>>"$DIR/lb1.log"
