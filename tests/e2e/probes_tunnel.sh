@@ -13,6 +13,15 @@ set -u
 # shellcheck source=tests/lib/netns.sh
 . "$(dirname "$0")/../lib/netns.sh"
 
+# One more pool, by UDP: b1's name server has the VIP alone.
+dns_config() {
+	local times="interval: 500ms, timeout: 400ms, rise: 1, fall: 2"
+	sed "/^services:/i- name: dns\\
+  check: {type: dns, query: www.test, via: tunnel, $times}\\
+  backends: [{name: n1, address: 10.0.1.11}]"
+	echo "- {name: dns, vips: [$VIP4], listen: [udp/53], pool: dns}"
+}
+
 config() {
 	node_config 1 | sed "s/check: {type: tcp, port: 80,/check: {type: $1, via: tunnel,/"
 }
@@ -62,6 +71,18 @@ for mode in ipip gre gue geneve; do
 	must "no rule is left" has_rules 0
 done
 
+# The name server's own address is the VIP, so only the tunnel reaches it.
+spawn dns b1 dnsmasq --keep-in-foreground --conf-file=/dev/null --no-resolv --no-hosts \
+	--bind-interfaces --listen-address=$VIP4 --user=root --pid-file= --local=/test/ \
+	--address=/www.test/192.0.2.80
+config tcp | dns_config >"$DIR/lb1.yaml"
+node_spawn 1
+dns_is() { [ "$(health n1)" = "dns/n1 $1 " ]; }
+must "a name server is asked through the tunnel" wait_for 15 dns_is healthy
+end dns KILL
+must "and is missed" wait_for 10 dns_is unhealthy
+end lb1
+
 # A daemon that is killed leaves rules that lead nowhere; the next one takes them away.
 run_with http ipip
 must "all are healthy" wait_for 15 node_is_up 1
@@ -71,5 +92,8 @@ must "the device is gone with the daemon" \
 run_with http ipip
 must "the next one sees all" wait_for 15 node_is_up 1
 must "and has one rule a family" has_rules 1
+must "it is called again" "$WEIR" restart --node "$TAG-lb1"
+must "and has one rule a family again" wait_for 10 has_rules 1
+must "and sees all" wait_for 15 node_is_up 1
 end lb1
 must "then none" has_rules 0

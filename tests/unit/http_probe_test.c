@@ -440,6 +440,30 @@ static void test_bounded(void **state)
 		assert_true(health_status(seen[i].check)->failures > 0);
 }
 
+static bool are_open(void *arg)
+{
+	return server.open >= *(unsigned *)arg;
+}
+
+/* In the middle of a handshake each has a connection's memory, and not the authorities'. */
+static void test_bounded_tls(void **state)
+{
+	unsigned many = 100;
+	static struct health_seen seen[100];
+	struct health_spec spec = http_spec();
+	struct mallinfo2 before = mallinfo2(), after;
+
+	(void)state;
+	serve(NULL, STAYS);
+	spec.type = HEALTH_HTTPS;
+	spec.timeout_ms = 60000;
+	for (unsigned i = 0; i < many; i++, spec.timeout_ms++)
+		health_add_seen(&seen[i], &spec);
+	assert_true(loop_until(&health_loop, are_open, &many));
+	after = mallinfo2();
+	assert_true(after.uordblks < before.uordblks + (4 << 20) + many * (160 << 10));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -451,6 +475,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_case_28_fall, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_many, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_bounded, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_bounded_tls, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, health_open_world, NULL);

@@ -291,10 +291,11 @@ static void set_tls(CURL *easy, const struct health_spec *spec)
 	curl_easy_setopt(easy, CURLOPT_SSL_SESSIONID_CACHE, 0L);
 	curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, spec->insecure ? 0L : 1L);
 	curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, spec->insecure ? 0L : 2L);
-	if (ca) {
+	/* Only without a directory does libcurl keep what it has read; else each probe has a
+	 * megabyte of authorities. */
+	curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+	if (ca)
 		curl_easy_setopt(easy, CURLOPT_CAINFO, ca);
-		curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
-	}
 	if (certificate) {
 		curl_easy_setopt(easy, CURLOPT_SSLCERT, certificate);
 		curl_easy_setopt(easy, CURLOPT_SSLKEY, spec_text(spec, HEALTH_KEY_FILE));
