@@ -164,20 +164,19 @@ PKT_INLINE void transition_stay(struct pkt_ctx *ctx, struct pkt *pkt, struct tra
  * A flow from before whose backend fails its checks, or one that began since, at a node that is
  * gone? The first is lost to a dead machine anyway, and the second is not to wait for it. With a
  * second chance the one who takes what begins is asked first, and hands on what it does not know;
- * also where this node was only told who had the slot, as long as it is in doubt. No entry is made:
- * it would hold when the backend is healthy again, or when the slot changes once more. When the
- * doubt is over entries are made, which show when the transition may end. A piece names nobody.
+ * also where it is likelier that one's (ABI_SLOT_ASK). No entry is made: it would hold when the
+ * backend is healthy again, or name the wrong one when the slot changes once more. A piece names
+ * nobody.
  */
 PKT_INLINE int transition_asks(const struct pkt *pkt, const struct transition *to, __u64 word)
 {
 	struct abi_service *service = env_service(pkt->service);
 	struct abi_backend *begins = env_backend(to->begins), *later = env_backend(to->later);
-	const __u64 told = ABI_SLOT_TOLD | ABI_SLOT_DOUBT;
 
 	return env_has(ABI_HAS_SECOND) && service && service->flags & ABI_SERVICE_SECOND &&
 	       pkt->proto == IPPROTO_TCP && !pkt->fragment && to->stays && begins && later &&
 	       to->begins != to->later && begins->flags & ABI_BACKEND_UP &&
-	       (!(later->flags & ABI_BACKEND_HEALTHY) || (word & told) == told) &&
+	       (!(later->flags & ABI_BACKEND_HEALTHY) || word & ABI_SLOT_ASK) &&
 	       pkt_addr_is4(&begins->addr) == pkt_addr_is4(&later->addr);
 }
 

@@ -15,6 +15,7 @@
 #include "base/addr.h"
 #include "base/err.h"
 #include "conf/announce.h"
+#include "conf/conf_check.h"
 
 enum {
 	CONF_FILE_MAX = 16 * 1024 * 1024, /* bytes of a file */
@@ -41,7 +42,6 @@ enum {
 
 enum conf_xdp { CONF_XDP_NATIVE, CONF_XDP_GENERIC, CONF_XDP_AUTO };
 enum conf_state { CONF_STATE_ACTIVE, CONF_STATE_DRAIN, CONF_STATE_MAINT };
-enum conf_check_type { CONF_CHECK_TCP, CONF_CHECK_NONE };
 enum conf_on_down { CONF_ON_DOWN_KEEP, CONF_ON_DOWN_RESET };
 enum conf_hash { CONF_HASH_MAGLEV, CONF_HASH_RING };
 enum conf_tracking { CONF_TRACKING_TRANSITION, CONF_TRACKING_ALWAYS, CONF_TRACKING_NONE };
@@ -92,12 +92,6 @@ struct conf_node {
 	bool decap;               /* tunnels of other balancers are taken off */
 	struct prefix *balancers; /* whose */
 	size_t balancer_count;
-};
-
-struct conf_check {
-	enum conf_check_type type;
-	uint16_t port; /* set in a loaded configuration unless the type is none */
-	uint32_t interval_ms, timeout_ms, rise, fall;
 };
 
 struct conf_backend {
@@ -236,6 +230,10 @@ const char *conf_listen_format(const struct conf_listen *listen, char *text);
 /* As it is written in the file: "gre", "5-tuple". */
 const char *conf_forward_name(enum conf_forward forward);
 const char *conf_policy_name(enum conf_policy policy);
+
+/* Through whose tunnel the pool is checked, with via: tunnel; NULL: there is none. */
+const struct conf_service *conf_check_service(const struct conf *conf,
+					      const struct conf_pool *pool);
 
 /* What is right but can hardly be meant (a pool that no service uses), with places, sorted. */
 void conf_warnings(const struct conf *conf, struct err_list *ret);

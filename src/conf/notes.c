@@ -16,6 +16,18 @@ const char *conf_forward_name(enum conf_forward forward)
 	return names[forward];
 }
 
+const char *conf_check_name(enum conf_check_type type)
+{
+	static const char *const names[] = {
+		[CONF_CHECK_TCP] = "tcp",   [CONF_CHECK_NONE] = "none",
+		[CONF_CHECK_HTTP] = "http", [CONF_CHECK_HTTPS] = "https",
+		[CONF_CHECK_UDP] = "udp",   [CONF_CHECK_DNS] = "dns",
+		[CONF_CHECK_ICMP] = "icmp", [CONF_CHECK_EXEC] = "exec",
+	};
+
+	return names[type];
+}
+
 const char *conf_policy_name(enum conf_policy policy)
 {
 	static const char *const names[] = {

@@ -9,7 +9,7 @@
 #include "conf/room.h"
 #include "hash/maglev.h"
 
-enum { VIP_BITS4_MIN = 8, VIP_BITS6_MIN = 16 };
+enum { VIP_BITS4_MIN = 8, VIP_BITS6_MIN = 16, LISTED_TEXT_MAX = 1024 };
 
 int choice_find(const char *choices, const char *text)
 {
@@ -155,7 +155,7 @@ static const char *parse_text(const struct conf_key *key, const char *text, stru
 		return "is not an interface's name";
 	if ((key->type == CONF_TYPE_NAME || key->type == CONF_TYPE_POOL) && !is_name(text))
 		return "is not a name";
-	if (key->type == CONF_TYPE_TEXT && strlen(text) > key->max)
+	if (key->type == CONF_TYPE_TEXT && strlen(text) > (key->list ? LISTED_TEXT_MAX : key->max))
 		return "is too long";
 	/* A pool's name is resolved when all pools are read. */
 	if (at && key->type != CONF_TYPE_POOL)
@@ -375,6 +375,11 @@ static const char *parse_large_community(const char *text, void *at)
 
 const char *value_parse(const struct conf_key *key, const char *text, struct arena *arena, void *at)
 {
+	static const struct conf_key status = {.type = CONF_TYPE_NUMBER,
+					       .min = CONF_STATUS_MIN,
+					       .max = CONF_STATUS_MAX,
+					       .width = sizeof(uint16_t)};
+
 	switch (key->type) {
 	case CONF_TYPE_TEXT:
 	case CONF_TYPE_NAME:
@@ -386,6 +391,7 @@ const char *value_parse(const struct conf_key *key, const char *text, struct are
 	case CONF_TYPE_COUNT:
 	case CONF_TYPE_MTU:
 	case CONF_TYPE_DURATION: return parse_number(key, text, at);
+	case CONF_TYPE_STATUS: return parse_number(&status, text, at);
 	case CONF_TYPE_ADDRESS: return parse_address(text, at);
 	case CONF_TYPE_VIP: return parse_vip(text, at);
 	case CONF_TYPE_PREFIX:

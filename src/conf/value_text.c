@@ -169,6 +169,10 @@ bool value_format(const struct conf_key *key, const void *at, char *text)
 {
 	switch (key->type) {
 	case CONF_TYPE_TEXT:
+		if (!*(const char *const *)at)
+			return false;
+		format_text(*(const char *const *)at, text);
+		return true;
 	case CONF_TYPE_NAME:
 	case CONF_TYPE_INTERFACE: return format_optional(*(const char *const *)at, text);
 	case CONF_TYPE_POOL:
@@ -177,6 +181,7 @@ bool value_format(const struct conf_key *key, const void *at, char *text)
 	case CONF_TYPE_CHOICE:
 	case CONF_TYPE_BOOL: return format_choice(key, at, text);
 	case CONF_TYPE_NUMBER:
+	case CONF_TYPE_STATUS:
 	case CONF_TYPE_COUNT:
 	case CONF_TYPE_DURATION:
 		/* Zero stands for "not given" where it is out of range. */
@@ -257,6 +262,7 @@ static const char *const expected_words[] = {
 	[CONF_TYPE_POOL] = "the name of a pool in this file",
 	[CONF_TYPE_INTERFACE] = "an interface's name of 1 to 15 characters",
 	[CONF_TYPE_BOOL] = "true or false",
+	[CONF_TYPE_STATUS] = "a status from 100 to 599",
 	[CONF_TYPE_ADDRESS] = "a unicast IPv4 or IPv6 address",
 	[CONF_TYPE_VIP] = "a unicast IPv4 or IPv6 address, or a prefix from /8 (IPv6: /16) on",
 	[CONF_TYPE_PREFIX] = "an address or a prefix, such as 100.64.1.0/24 or "
@@ -287,7 +293,7 @@ const char *value_expected(const struct conf_key *key, char *text, size_t size)
 	default:
 		snprintf(text, size, "%s",
 			 key->works && *key->works ? key->works : expected_words[key->type]);
-		if (key->type == CONF_TYPE_TEXT && key->max)
+		if (key->type == CONF_TYPE_TEXT && key->max && !key->list)
 			snprintf(text, size, "a text of %u bytes at most", (unsigned)key->max);
 	}
 	return text;

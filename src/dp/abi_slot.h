@@ -11,14 +11,16 @@
  * place. Bit 60: in transition, so flows have entries. Bit 61: for so long already that datagrams
  * without an entry are new flows. Bit 62: other nodes may know flows of it that this one, just come
  * up or long since settled, does not, so packets name the second owner too where the service has a
- * second chance. Bit 63: who previous is, this node has not seen, for it began without tables, but
- * was told (by a file of what they were made of before); flows are the current one's more likely.
+ * second chance. Bit 63: previous has no flows without an entry that this node would know of, for
+ * it was only told who that is, or they would have been silent for too long. What comes without
+ * one is from another node, and of the current owner rather: with a second chance that one is asked
+ * first.
  */
 enum { ABI_INDEX_BITS = 20, ABI_INDEX_MASK = (1 << ABI_INDEX_BITS) - 1 };
 #define ABI_SLOT_TRANSITION (1ULL << 60)
 #define ABI_SLOT_LATE       (1ULL << 61)
 #define ABI_SLOT_DOUBT      (1ULL << 62)
-#define ABI_SLOT_TOLD       (1ULL << 63)
+#define ABI_SLOT_ASK        (1ULL << 63)
 
 static inline __u64 abi_slot(__u32 current, __u32 previous, __u32 other)
 {

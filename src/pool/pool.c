@@ -64,6 +64,7 @@ static struct pool *pool_alloc(const struct pool_spec *spec)
 	transitions_init(&pool->transitions, arena, pool->size);
 	pool->transitions.idle_ms = spec->idle_ms;
 	pool->transitions.datagram_ms = spec->datagram_ms;
+	pool->transitions.weakens = spec->doubt_ms > 0;
 	pool->doubt_ms = spec->doubt_ms;
 	pool->seed = spec->seed;
 	pool->cut = arena_array(arena, spec->member_count, sizeof(bool));
@@ -420,7 +421,7 @@ static void forget_cut(struct writing *writing)
  * Where that one has not all of its slots, because it drains, fails, or has a part of its weight,
  * its own flows and those of others in its place are as many owners as a packet can name.
  */
-static void untell(struct writing *writing)
+static void drop_weak(struct writing *writing)
 {
 	struct pool *pool = writing->pool;
 
@@ -430,7 +431,7 @@ static void untell(struct writing *writing)
 		if (base == HASH_NOBODY || pool->members.items[base].share == MEMBER_WHOLE ||
 		    members_is_awaited(&pool->members, base))
 			continue;
-		if (transition_untell(&pool->transitions, slot))
+		if (transition_drop_weak(&pool->transitions, slot))
 			store_word(writing, slot);
 	}
 }
@@ -492,7 +493,7 @@ static void settle(struct writing *writing)
 		pool->starting_until_ms = writing->now_ms + POOL_STARTING_MS;
 	forget_cut(writing);
 	if (pool->doubt_ms && (pool->doubt || !pool->begun) && pool->transitions.count > 0)
-		untell(writing);
+		drop_weak(writing);
 	for (size_t i = 0; i < pool->members.count; i++)
 		pool->now[i] = pool->members.items[i].share;
 	if (pool->ring)

@@ -42,14 +42,27 @@ static uint64_t ripe_ms(const struct transitions *all, const struct transition *
 
 static uint64_t late_ms(const struct transitions *all, const struct transition *slot)
 {
-	return time_later_ms(slot->since_ms, all->datagram_ms);
+	return slot->late ? UINT64_MAX : time_later_ms(slot->since_ms, all->datagram_ms);
+}
+
+/* Who has been silent for so long is no flow any more: what comes without an entry then, from
+ * before, is from another node, and of its present owner rather than of the one before. */
+static uint64_t weak_ms(const struct transitions *all, const struct transition *slot)
+{
+	if (!all->weakens || slot->weak || !slot->previous)
+		return UINT64_MAX;
+	return time_later_ms(slot->since_ms, all->idle_ms);
+}
+
+static uint64_t turn_ms(const struct transitions *all, const struct transition *slot)
+{
+	return earlier_of(late_ms(all, slot), weak_ms(all, slot));
 }
 
 static void expect(struct transitions *all, const struct transition *slot)
 {
 	all->next_ripe_ms = earlier_of(all->next_ripe_ms, ripe_ms(all, slot));
-	if (!slot->late)
-		all->next_late_ms = earlier_of(all->next_late_ms, late_ms(all, slot));
+	all->next_turn_ms = earlier_of(all->next_turn_ms, turn_ms(all, slot));
 }
 
 static void start(struct transitions *all, struct transition *slot, uint32_t previous,
@@ -57,7 +70,7 @@ static void start(struct transitions *all, struct transition *slot, uint32_t pre
 {
 	all->count += !slot->on;
 	slot->on = 1;
-	slot->late = slot->told = 0;
+	slot->late = slot->weak = 0;
 	slot->previous = previous;
 	slot->since_ms = now_ms < SINCE_MAX ? now_ms : SINCE_MAX;
 	expect(all, slot);
@@ -67,7 +80,7 @@ void transitions_init(struct transitions *all, struct arena *arena, uint32_t siz
 {
 	all->slots = arena_array(arena, size, sizeof(*all->slots));
 	all->size = size;
-	all->next_late_ms = all->next_ripe_ms = UINT64_MAX;
+	all->next_turn_ms = all->next_ripe_ms = UINT64_MAX;
 }
 
 uint64_t transition_word(const struct transitions *all, uint32_t at)
@@ -77,7 +90,7 @@ uint64_t transition_word(const struct transitions *all, uint32_t at)
 	if (!slot->on)
 		return 0;
 	return abi_slot(0, slot->previous, 0) | ABI_SLOT_TRANSITION |
-	       (slot->late ? ABI_SLOT_LATE : 0) | (slot->told ? ABI_SLOT_TOLD : 0);
+	       (slot->late ? ABI_SLOT_LATE : 0) | (slot->weak ? ABI_SLOT_ASK : 0);
 }
 
 void transition_begin(struct transitions *all, uint32_t at, uint32_t from, uint64_t now_ms)
@@ -85,16 +98,16 @@ void transition_begin(struct transitions *all, uint32_t at, uint32_t from, uint6
 	struct transition *slot = &all->slots[at];
 
 	slot->changed = 1;
-	/* The oldest owner stays: flows of those after it have entries. Not so where they were told
-	 * of: there the one who is seen to have had the slot is who more flows have. */
-	if (!slot->on || ((!slot->previous || slot->told) && from))
+	/* The oldest owner stays: flows of those after it have entries. Not so a weak one: of flows
+	 * that have none, more are of the one who is seen to have the slot. */
+	if (!slot->on || ((!slot->previous || slot->weak) && from))
 		start(all, slot, from, now_ms);
 }
 
 void transition_tell(struct transitions *all, uint32_t at, uint32_t from, uint64_t now_ms)
 {
 	transition_begin(all, at, from, now_ms);
-	all->slots[at].told = 1;
+	all->slots[at].weak = 1;
 }
 
 void transition_await(struct transitions *all, uint32_t at, uint32_t from, uint64_t now_ms)
@@ -117,15 +130,15 @@ void transition_adopt(struct transitions *all, uint32_t at, uint64_t word, uint6
 {
 	struct transition *slot = &all->slots[at];
 
-	bool told = slot->previous && (!abi_slot_previous(word) || word & ABI_SLOT_TOLD);
+	bool told = slot->previous && (!abi_slot_previous(word) || word & ABI_SLOT_ASK);
 
 	if (slot->previous == abi_slot_current(word))
-		slot->told = 0;
+		slot->weak = 0;
 	if (!(word & ABI_SLOT_TRANSITION) || told)
 		return;
 	start(all, slot, abi_slot_previous(word), now_ms);
 	slot->late = (word & ABI_SLOT_LATE) != 0;
-	slot->told = (word & ABI_SLOT_TOLD) != 0;
+	slot->weak = (word & ABI_SLOT_ASK) != 0;
 }
 
 void transitions_wait(struct transitions *all, uint64_t now_ms)
@@ -145,13 +158,13 @@ void transitions_hold(struct transitions *all, uint64_t now_ms)
 		transition_begin(all, slot, 0, now_ms);
 }
 
-bool transition_untell(struct transitions *all, uint32_t at)
+bool transition_drop_weak(struct transitions *all, uint32_t at)
 {
 	struct transition *slot = &all->slots[at];
 
-	if (!slot->told)
+	if (!slot->weak)
 		return false;
-	slot->previous = slot->told = 0;
+	slot->previous = slot->weak = 0;
 	expect(all, slot);
 	return true;
 }
@@ -172,19 +185,22 @@ void transitions_forget(struct transitions *all, uint32_t record, transition_tol
 void transitions_pass_time(struct transitions *all, uint64_t now_ms, transition_told *told,
 			   void *arg)
 {
-	if (now_ms < all->next_late_ms)
+	if (now_ms < all->next_turn_ms)
 		return;
-	all->next_late_ms = UINT64_MAX;
+	all->next_turn_ms = UINT64_MAX;
 	for (uint32_t at = 0; at < all->size; at++) {
 		struct transition *slot = &all->slots[at];
+		bool late, weak;
 
-		if (!slot->on || slot->late)
+		if (!slot->on)
 			continue;
-		slot->late = late_ms(all, slot) <= now_ms;
-		if (slot->late)
+		late = late_ms(all, slot) <= now_ms;
+		weak = weak_ms(all, slot) <= now_ms;
+		slot->late |= late;
+		slot->weak |= weak;
+		if (late || weak)
 			told(arg, at);
-		else
-			expect(all, slot);
+		all->next_turn_ms = earlier_of(all->next_turn_ms, turn_ms(all, slot));
 	}
 }
 
@@ -192,7 +208,7 @@ uint64_t transitions_deadline_ms(const struct transitions *all, uint64_t now_ms)
 {
 	uint64_t ripe = all->next_ripe_ms > now_ms ? all->next_ripe_ms : UINT64_MAX;
 
-	return all->next_late_ms > now_ms ? earlier_of(all->next_late_ms, ripe) : ripe;
+	return all->next_turn_ms > now_ms ? earlier_of(all->next_turn_ms, ripe) : ripe;
 }
 
 bool transitions_are_ripe(const struct transitions *all, uint64_t now_ms)

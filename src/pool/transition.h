@@ -21,7 +21,7 @@ struct transition {
 	uint64_t on : 1;
 	uint64_t late : 1;
 	uint64_t changed : 1; /* since the survey began */
-	uint64_t told : 1;    /* previous is not known by words (ABI_SLOT_TOLD) */
+	uint64_t weak : 1;    /* previous has no flows without entries as far as this node knows */
 };
 
 struct transitions {
@@ -29,16 +29,17 @@ struct transitions {
 	uint32_t size;
 	uint32_t count; /* slots that are in transition */
 	uint64_t idle_ms, datagram_ms;
+	bool weakens; /* packets name two owners, so after idle_ms a slot's previous one is weak */
 	uint64_t hold_from_ms, hold_until_ms; /* another table has flows without entries */
 	uint64_t wait_until_ms;               /* so have those that found no place for one */
-	uint64_t next_late_ms;   /* no slot is late for the first time before; UINT64_MAX: none */
+	uint64_t next_turn_ms;   /* no slot becomes late or weak before; UINT64_MAX: none */
 	uint64_t next_ripe_ms;   /* the same for ripe */
 	uint64_t survey_from_ms; /* when the survey that is under way began */
 };
 
 void transitions_init(struct transitions *all, struct arena *arena, uint32_t size);
 
-/* The slot's part of its word: previous, TRANSITION, LATE and TOLD. */
+/* The slot's part of its word: previous, TRANSITION, LATE and ASK. */
 uint64_t transition_word(const struct transitions *all, uint32_t slot);
 
 /*
@@ -64,12 +65,12 @@ enum { TRANSITION_WAITS = 4 };
 void transitions_wait(struct transitions *all, uint64_t now_ms);
 /* All slots, and for idle_ms none ends: flows were given their backends by another table. */
 void transitions_hold(struct transitions *all, uint64_t now_ms);
-/* Whom it was told of for this slot is not the one to name. Returns whether there was one. */
-bool transition_untell(struct transitions *all, uint32_t slot);
+/* A weak previous owner is not the one to name for this slot. Returns whether there was one. */
+bool transition_drop_weak(struct transitions *all, uint32_t slot);
 /* The record's flows are cut for good. `told` hears of each slot that had it as previous. */
 typedef void transition_told(void *arg, uint32_t slot);
 void transitions_forget(struct transitions *all, uint32_t record, transition_told *told, void *arg);
-/* Makes slots late whose time it is, and tells of each. */
+/* Makes slots late and weak whose time it is, and tells of each. */
 void transitions_pass_time(struct transitions *all, uint64_t now_ms, transition_told *told,
 			   void *arg);
 /* When that is next due, or when a slot will be ripe; later than `now_ms`. */

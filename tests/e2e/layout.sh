@@ -47,7 +47,7 @@ other_vips() {
 netns_begin
 PIN=$PINS/$TAG-lb1
 mkdir "$DIR/www"
-head -c 6000000 /dev/urandom >"$DIR/www/slow"
+head -c 9000000 /dev/urandom >"$DIR/www/slow"
 COUNT_BACKEND=2 TRACKING=always node_config 1 |
 	sed 's/^  xdp: .*/&\n  flows: {entries: 16384}/' >"$DIR/lb1.yaml"
 stack 1 2
@@ -113,6 +113,19 @@ must "is exchanged as well" restart
 must "with all flows" logged 'exchanged.* flows=[1-9][0-9]* lost=0'
 must "for that reason" logged 'vips has another layout'
 must "requests go on" serving 60
+
+: >"$DIR/lb1.log"
+for after in 0.02 0.05 0.08 0.11 0.14 0.17 0.2 0.25 0.3 0.4; do
+	end lb1 KILL
+	[ "$(flow_buckets)" = 4096 ] && entries 65536 || entries 16384
+	node_spawn 1
+	sleep $after
+done
+end lb1 KILL
+node_start 1
+must "after starts that are killed at any moment one serves" serving 60
+must_not "no flow is forgotten by any" logged 'flows are forgotten'
+must "nothing is beside its tables" one_set
 
 for i in 1 2 3 4; do
 	must "a connection that lasted over all of it is complete" finished "download$i"

@@ -84,7 +84,7 @@ static void test_other_owner(void **state)
 #define SECOND WORLD_SECOND4
 #define TURNS  ABI_SLOT_TRANSITION
 #define DOUBT  ABI_SLOT_DOUBT
-#define TOLD   (TURNS | DOUBT | ABI_SLOT_TOLD)
+#define TOLD   (TURNS | DOUBT | ABI_SLOT_ASK)
 	static const struct other_case cases[] = {
 		{"who would serve", B, 0, SECOND, DOUBT, GOES, GOES, FRAME_ACK, B, SECOND},
 		{"nobody", B, 0, 0, DOUBT, GOES, 0, FRAME_ACK, B, 0},

@@ -384,7 +384,7 @@ static void test_not_yet(void **state)
 		"65000}]}\n"
 		"pools:\n"
 		"  - name: web\n"
-		"    check: {type: http, port: 80, path: /healthz, expect: [200], via: node}\n"
+		"    check: {type: http, port: 80, path: /healthz, expect: [200], via: tunnel}\n"
 		"    backends:\n"
 		"      - {name: b1, address: 10.0.1.11, weight: 100}\n"
 		"      - {name: b9, address: \"2001:db8:9::9\", weight: 50}\n"
@@ -396,9 +396,6 @@ static void test_not_yet(void **state)
 		"    announce: {min_usable: 1, when: any, med: 10}\n";
 	static const struct wrong wrongs[] = {
 		{1, 28, "admin"},
-		{5, 19, "type \"http\""},
-		{5, 35, "path"},
-		{5, 51, "expect"},
 	};
 	struct err_list errors = {0};
 	struct conf *conf = NULL;
@@ -481,11 +478,11 @@ static void assert_round_trip(const char *text)
 	assert_int_equal(conf->service_count, again->service_count);
 	for (size_t i = 0; i < conf->service_count; i++)
 		assert_same_service(&conf->services[i], &again->services[i]);
-	/* Counts are behind pointers; these have none. */
+	/* Counts are behind pointers; these have none, up to where they begin. */
 	assert_memory_equal(&conf->node.flows, &again->node.flows, sizeof(conf->node.flows));
 	for (size_t i = 0; i < conf->pool_count; i++) {
 		assert_memory_equal(&conf->pools[i].check, &again->pools[i].check,
-				    sizeof(conf->pools[i].check));
+				    offsetof(struct conf_check, path));
 		assert_int_equal(conf->pools[i].table_size, again->pools[i].table_size);
 	}
 	free(form);

@@ -16,68 +16,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "../lib/loop.h"
-#include "health/health.h"
+#include "../lib/health/health_world.h"
 #include "health/rise_fall.h"
-
-enum { PORT = 8080, SILENT_PORT = 8081 };
-
-static uv_loop_t loop;
-static struct health *health;
-
-static int open_world(void **state)
-{
-	(void)state;
-	if (unshare(CLONE_NEWNET)) {
-		print_message("network namespaces need root\n");
-		return -1;
-	}
-	return system("ip link set lo up");
-}
-
-static int set_up(void **state)
-{
-	(void)state;
-	uv_loop_init(&loop);
-	return health_open(&loop, &health);
-}
-
-static void close_health(void)
-{
-	if (health)
-		health_close(health);
-	health = NULL;
-	uv_run(&loop, UV_RUN_DEFAULT);
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	close_health();
-	return uv_loop_close(&loop);
-}
-
-static struct addr addr_of(const char *text)
-{
-	struct addr addr;
-
-	assert_int_equal(addr_parse(text, &addr), 0);
-	return addr;
-}
-
-static int listen_on(const char *text, uint16_t port, int backlog)
-{
-	struct addr addr = addr_of(text);
-	struct sockaddr_storage storage;
-	socklen_t length = addr_sockaddr(&addr, port, &storage);
-	int fd = socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	int on = 1;
-
-	assert_return_code(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), errno);
-	assert_return_code(bind(fd, (struct sockaddr *)&storage, length), errno);
-	assert_return_code(listen(fd, backlog), errno);
-	return fd;
-}
 
 /* A listener whose queue is full drops each further SYN without a word. */
 struct silent {
@@ -87,11 +27,11 @@ struct silent {
 
 static void silent_open(struct silent *silent)
 {
-	struct addr addr = addr_of("127.0.0.1");
+	struct addr addr = health_addr("127.0.0.1");
 	struct sockaddr_storage storage;
-	socklen_t length = addr_sockaddr(&addr, SILENT_PORT, &storage);
+	socklen_t length = addr_sockaddr(&addr, HEALTH_SILENT_PORT, &storage);
 
-	silent->listener = listen_on("127.0.0.1", SILENT_PORT, 0);
+	silent->listener = health_listen("127.0.0.1", HEALTH_SILENT_PORT, 0);
 	for (int i = 0; i < 4; i++) {
 		silent->clients[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 		connect(silent->clients[i], (struct sockaddr *)&storage, length);
@@ -103,79 +43,6 @@ static void silent_close(struct silent *silent)
 	for (int i = 0; i < 4; i++)
 		close(silent->clients[i]);
 	close(silent->listener);
-}
-
-/* What one check was told. */
-struct seen {
-	struct health_check *check;
-	enum health_state state;
-	unsigned changes;
-	enum health_state wanted;
-	bool remove; /* in the callback */
-	uint64_t probes;
-	struct health_status then; /* at the last change; more probes may follow it */
-};
-
-static void on_changed(void *arg, struct health_check *check, enum health_state state)
-{
-	struct seen *seen = arg;
-
-	assert_ptr_equal(check, seen->check);
-	assert_int_equal(health_status(check)->state, state);
-	assert_int_not_equal(state, seen->state);
-	seen->state = state;
-	seen->changes++;
-	seen->then = *health_status(check);
-	if (seen->remove)
-		health_remove(check);
-}
-
-static struct health_spec spec_of(const char *address, uint16_t port)
-{
-	return (struct health_spec){
-		.type = HEALTH_TCP,
-		.address = addr_of(address),
-		.port = port,
-		.interval_ms = 10,
-		.timeout_ms = 5000,
-		.rise = 1,
-		.fall = 1,
-	};
-}
-
-static void add(struct seen *seen, const struct health_spec *spec)
-{
-	seen->state = spec->initial;
-	assert_int_equal(health_add(health, spec, on_changed, seen, &seen->check), 0);
-}
-
-static bool has_state(void *arg)
-{
-	struct seen *seen = arg;
-
-	return seen->state == seen->wanted;
-}
-
-static void wait_state(struct seen *seen, enum health_state state)
-{
-	seen->wanted = state;
-	assert_true(loop_until(&loop, has_state, seen));
-}
-
-static bool has_probes(void *arg)
-{
-	struct seen *seen = arg;
-	const struct health_status *status = health_status(seen->check);
-
-	return status->successes + status->failures >= seen->probes;
-}
-
-static void wait_probes(struct seen *seen, uint64_t more)
-{
-	const struct health_status *status = health_status(seen->check);
-
-	seen->probes = status->successes + status->failures + more;
-	assert_true(loop_until(&loop, has_probes, seen));
 }
 
 /* One letter a result: S success, F failure. One a state after it: ? unknown, U up, D down. */
@@ -215,19 +82,19 @@ static void test_rise_fall(void **state)
 
 static void test_up(void **state)
 {
-	struct seen ip4 = {0}, ip6 = {0};
-	struct health_spec spec4 = spec_of("127.0.0.1", PORT);
-	struct health_spec spec6 = spec_of("::1", PORT);
-	int fd4 = listen_on("127.0.0.1", PORT, 16);
-	int fd6 = listen_on("::1", PORT, 16);
+	struct health_seen ip4 = {0}, ip6 = {0};
+	struct health_spec spec4 = health_spec_of("127.0.0.1", HEALTH_PORT);
+	struct health_spec spec6 = health_spec_of("::1", HEALTH_PORT);
+	int fd4 = health_listen("127.0.0.1", HEALTH_PORT, 16);
+	int fd6 = health_listen("::1", HEALTH_PORT, 16);
 
 	(void)state;
 	spec4.interval_ms = spec6.interval_ms = 60000; /* the first is not waited for so long */
-	add(&ip4, &spec4);
-	add(&ip6, &spec6);
+	health_add_seen(&ip4, &spec4);
+	health_add_seen(&ip6, &spec6);
 	assert_int_equal(health_status(ip4.check)->state, HEALTH_UNKNOWN);
-	wait_state(&ip4, HEALTH_HEALTHY);
-	wait_state(&ip6, HEALTH_HEALTHY);
+	health_wait_state(&ip4, HEALTH_HEALTHY);
+	health_wait_state(&ip6, HEALTH_HEALTHY);
 	assert_int_equal(health_status(ip4.check)->successes, 1);
 	assert_int_equal(health_status(ip4.check)->failures, 0);
 	assert_true(health_status(ip4.check)->latency_ns > 0);
@@ -240,16 +107,16 @@ static void test_up(void **state)
 /* No TIME_WAIT is left on this side, and the server sees the end at once. */
 static void test_reset(void **state)
 {
-	struct seen seen = {0};
-	struct health_spec spec = spec_of("127.0.0.1", PORT);
-	int listener = listen_on("127.0.0.1", PORT, 16);
+	struct health_seen seen = {0};
+	struct health_spec spec = health_spec_of("127.0.0.1", HEALTH_PORT);
+	int listener = health_listen("127.0.0.1", HEALTH_PORT, 16);
 	char byte;
 	int fd;
 
 	(void)state;
 	spec.interval_ms = 60000;
-	add(&seen, &spec);
-	wait_state(&seen, HEALTH_HEALTHY);
+	health_add_seen(&seen, &spec);
+	health_wait_state(&seen, HEALTH_HEALTHY);
 	fd = accept(listener, NULL, NULL);
 	assert_return_code(fd, errno);
 	assert_int_equal(recv(fd, &byte, 1, 0), -1);
@@ -262,68 +129,68 @@ static void test_reset(void **state)
 
 static void test_refused(void **state)
 {
-	struct seen seen = {0};
-	struct health_spec spec = spec_of("127.0.0.1", PORT);
+	struct health_seen seen = {0};
+	struct health_spec spec = health_spec_of("127.0.0.1", HEALTH_PORT);
 
 	(void)state;
 	spec.fall = 3;
-	add(&seen, &spec);
-	wait_state(&seen, HEALTH_UNHEALTHY);
+	health_add_seen(&seen, &spec);
+	health_wait_state(&seen, HEALTH_UNHEALTHY);
 	assert_int_equal(seen.then.failures, 1);
 	assert_string_equal(seen.then.last_error, "connection refused");
 }
 
 static void test_timeout(void **state)
 {
-	struct seen seen = {0};
-	struct health_spec spec = spec_of("127.0.0.1", SILENT_PORT);
+	struct health_seen seen = {0};
+	struct health_spec spec = health_spec_of("127.0.0.1", HEALTH_SILENT_PORT);
 	struct silent silent;
 
 	(void)state;
 	silent_open(&silent);
 	spec.timeout_ms = 50;
 	spec.initial = HEALTH_HEALTHY;
-	add(&seen, &spec);
-	wait_state(&seen, HEALTH_UNHEALTHY);
+	health_add_seen(&seen, &spec);
+	health_wait_state(&seen, HEALTH_UNHEALTHY);
 	assert_string_equal(health_status(seen.check)->last_error, "no answer within 50 ms");
 	silent_close(&silent);
 }
 
 static void test_no_route(void **state)
 {
-	struct seen seen = {0};
-	struct health_spec spec = spec_of("192.0.2.1", PORT);
+	struct health_seen seen = {0};
+	struct health_spec spec = health_spec_of("192.0.2.1", HEALTH_PORT);
 
 	(void)state;
-	add(&seen, &spec);
-	wait_state(&seen, HEALTH_UNHEALTHY);
+	health_add_seen(&seen, &spec);
+	health_wait_state(&seen, HEALTH_UNHEALTHY);
 	assert_string_equal(health_status(seen.check)->last_error, "network is unreachable");
 }
 
 /* Down, up and down again as the listener goes and comes, with the counts in between. */
 static void test_flap(void **state)
 {
-	struct seen seen = {0};
-	struct health_spec spec = spec_of("127.0.0.1", PORT);
+	struct health_seen seen = {0};
+	struct health_spec spec = health_spec_of("127.0.0.1", HEALTH_PORT);
 	const struct health_status *status;
 	uint64_t before;
-	int fd = listen_on("127.0.0.1", PORT, 4096);
+	int fd = health_listen("127.0.0.1", HEALTH_PORT, 4096);
 
 	(void)state;
 	spec.rise = 2;
 	spec.fall = 3;
-	add(&seen, &spec);
+	health_add_seen(&seen, &spec);
 	status = health_status(seen.check);
 	for (int i = 0; i < 3; i++) {
-		wait_state(&seen, HEALTH_HEALTHY);
-		wait_probes(&seen, 3);
+		health_wait_state(&seen, HEALTH_HEALTHY);
+		health_wait_probes(&seen, 3);
 		close(fd);
 		before = status->failures;
-		wait_state(&seen, HEALTH_UNHEALTHY);
+		health_wait_state(&seen, HEALTH_UNHEALTHY);
 		assert_int_equal(seen.then.failures - before, 3);
 		before = status->successes;
-		fd = listen_on("127.0.0.1", PORT, 4096);
-		wait_state(&seen, HEALTH_HEALTHY);
+		fd = health_listen("127.0.0.1", HEALTH_PORT, 4096);
+		health_wait_state(&seen, HEALTH_HEALTHY);
 		assert_int_equal(seen.then.successes - before, 2);
 	}
 	assert_int_equal(seen.changes, 7);
@@ -332,20 +199,20 @@ static void test_flap(void **state)
 
 static void test_initial(void **state)
 {
-	struct seen up = {0}, down = {0};
-	struct health_spec spec = spec_of("127.0.0.1", PORT);
-	int fd = listen_on("::1", PORT, 4096);
+	struct health_seen up = {0}, down = {0};
+	struct health_spec spec = health_spec_of("127.0.0.1", HEALTH_PORT);
+	int fd = health_listen("::1", HEALTH_PORT, 4096);
 
 	(void)state;
 	spec.fall = spec.rise = 3;
 	spec.initial = HEALTH_HEALTHY;
-	add(&up, &spec);
+	health_add_seen(&up, &spec);
 	assert_int_equal(health_status(up.check)->state, HEALTH_HEALTHY);
-	spec.address = addr_of("::1");
+	spec.address = health_addr("::1");
 	spec.initial = HEALTH_UNHEALTHY;
-	add(&down, &spec);
-	wait_state(&up, HEALTH_UNHEALTHY);
-	wait_state(&down, HEALTH_HEALTHY);
+	health_add_seen(&down, &spec);
+	health_wait_state(&up, HEALTH_UNHEALTHY);
+	health_wait_state(&down, HEALTH_HEALTHY);
 	/* Not decided by the first result. */
 	assert_int_equal(up.then.failures, 3);
 	assert_int_equal(down.then.successes, 3);
@@ -372,41 +239,42 @@ static bool has_descriptors(void *arg)
 }
 
 /* Whether the probe's socket is there (a descriptor more), by a listener that answers nothing. */
-static void start_silent(struct seen *seen, unsigned more)
+static void start_silent(struct health_seen *seen, unsigned more)
 {
-	struct health_spec spec = spec_of("127.0.0.1", SILENT_PORT);
+	struct health_spec spec = health_spec_of("127.0.0.1", HEALTH_SILENT_PORT);
 	unsigned count = open_descriptors() + more;
 
 	spec.timeout_ms = 60000;
-	for (unsigned i = 0; i < more; i++)
-		add(&seen[i], &spec);
-	assert_true(loop_until(&loop, has_descriptors, &count));
+	/* Each a probe of its own. */
+	for (unsigned i = 0; i < more; i++, spec.timeout_ms++)
+		health_add_seen(&seen[i], &spec);
+	assert_true(loop_until(&health_loop, has_descriptors, &count));
 }
 
 static void test_remove(void **state)
 {
-	struct seen under_way[1] = {0}, in_callback = {.remove = true}, waiting = {0};
-	struct health_spec spec = spec_of("127.0.0.1", PORT);
+	struct health_seen under_way[1] = {0}, in_callback = {.remove = true}, waiting = {0};
+	struct health_spec spec = health_spec_of("127.0.0.1", HEALTH_PORT);
 	struct silent silent;
 	unsigned count;
 
 	(void)state;
 	silent_open(&silent);
-	/* The loop's own descriptors are made by its first run. */
-	uv_run(&loop, UV_RUN_NOWAIT);
+	/* The health_loop's own descriptors are made by its first run. */
+	uv_run(&health_loop, UV_RUN_NOWAIT);
 	count = open_descriptors();
 	start_silent(under_way, 1);
 	health_remove(under_way[0].check);
 	assert_int_equal(open_descriptors(), count);
 
-	add(&in_callback, &spec);
-	wait_state(&in_callback, HEALTH_UNHEALTHY);
+	health_add_seen(&in_callback, &spec);
+	health_wait_state(&in_callback, HEALTH_UNHEALTHY);
 	spec.interval_ms = 60000;
 	spec.initial = HEALTH_HEALTHY;
-	add(&waiting, &spec);
+	health_add_seen(&waiting, &spec);
 	health_remove(waiting.check);
-	add(&waiting, &spec);
-	close_health();
+	health_add_seen(&waiting, &spec);
+	health_end();
 	assert_int_equal(in_callback.changes, 1);
 	assert_int_equal(under_way[0].changes, 0);
 	silent_close(&silent);
@@ -415,16 +283,16 @@ static void test_remove(void **state)
 static void test_close_under_way(void **state)
 {
 	enum { MANY = 20 };
-	struct seen seen[MANY] = {0};
+	struct health_seen seen[MANY] = {0};
 	struct silent silent;
 	unsigned count;
 
 	(void)state;
 	silent_open(&silent);
-	uv_run(&loop, UV_RUN_NOWAIT);
+	uv_run(&health_loop, UV_RUN_NOWAIT);
 	count = open_descriptors();
 	start_silent(seen, MANY);
-	close_health();
+	health_end();
 	assert_int_equal(open_descriptors(), count);
 	for (int i = 0; i < MANY; i++)
 		assert_int_equal(seen[i].changes, 0);
@@ -433,7 +301,7 @@ static void test_close_under_way(void **state)
 
 static bool has_not_run(void *arg)
 {
-	struct seen *seen = arg;
+	struct health_seen *seen = arg;
 
 	return health_status(seen->check)->not_run >= 5;
 }
@@ -441,24 +309,24 @@ static bool has_not_run(void *arg)
 /* Without descriptors nothing is known of the backend, so nothing changes. */
 static void test_no_descriptors(void **state)
 {
-	struct seen seen = {0};
-	struct health_spec spec = spec_of("127.0.0.1", PORT);
+	struct health_seen seen = {0};
+	struct health_spec spec = health_spec_of("127.0.0.1", HEALTH_PORT);
 	struct rlimit before, none;
-	int fd = listen_on("127.0.0.1", PORT, 4096);
+	int fd = health_listen("127.0.0.1", HEALTH_PORT, 4096);
 
 	(void)state;
-	add(&seen, &spec);
-	wait_state(&seen, HEALTH_HEALTHY);
+	health_add_seen(&seen, &spec);
+	health_wait_state(&seen, HEALTH_HEALTHY);
 	assert_return_code(getrlimit(RLIMIT_NOFILE, &before), errno);
 	none = (struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max};
 	assert_return_code(setrlimit(RLIMIT_NOFILE, &none), errno);
-	assert_true(loop_until(&loop, has_not_run, &seen));
+	assert_true(loop_until(&health_loop, has_not_run, &seen));
 	assert_return_code(setrlimit(RLIMIT_NOFILE, &before), errno);
 	assert_string_equal(health_status(seen.check)->last_error,
 			    "probe not run: too many open files");
 	assert_int_equal(health_status(seen.check)->failures, 0);
 	assert_int_equal(seen.changes, 1);
-	wait_probes(&seen, 1);
+	health_wait_probes(&seen, 1);
 	assert_string_equal(health_status(seen.check)->last_error, "");
 	close(fd);
 }
@@ -466,35 +334,35 @@ static void test_no_descriptors(void **state)
 /* With one ephemeral port a probe of that port gets it for its own, and connects to itself. */
 static void test_self_connection(void **state)
 {
-	struct seen seen = {0};
-	struct health_spec spec = spec_of("127.0.0.1", 40000);
+	struct health_seen seen = {0};
+	struct health_spec spec = health_spec_of("127.0.0.1", 40000);
 
 	(void)state;
 	assert_int_equal(system("echo 40000 40000 > /proc/sys/net/ipv4/ip_local_port_range"), 0);
-	add(&seen, &spec);
-	wait_state(&seen, HEALTH_UNHEALTHY);
+	health_add_seen(&seen, &spec);
+	health_wait_state(&seen, HEALTH_UNHEALTHY);
 	assert_string_equal(health_status(seen.check)->last_error, "connection refused");
 	assert_int_equal(system("echo 32768 60999 > /proc/sys/net/ipv4/ip_local_port_range"), 0);
 }
 
-/* The loop was busy for longer than the timeout, but the answer came in time. */
+/* The health_loop was busy for longer than the timeout, but the answer came in time. */
 static void test_busy_loop(void **state)
 {
-	struct seen seen = {0};
-	struct health_spec spec = spec_of("127.0.0.1", PORT);
-	int fd = listen_on("127.0.0.1", PORT, 4096);
+	struct health_seen seen = {0};
+	struct health_spec spec = health_spec_of("127.0.0.1", HEALTH_PORT);
+	int fd = health_listen("127.0.0.1", HEALTH_PORT, 4096);
 	uint64_t end_ns;
 
 	(void)state;
 	spec.timeout_ms = 20;
 	spec.initial = HEALTH_UNHEALTHY;
-	add(&seen, &spec);
+	health_add_seen(&seen, &spec);
 	for (int i = 0; i < 10; i++) {
-		uv_run(&loop, UV_RUN_ONCE);
+		uv_run(&health_loop, UV_RUN_ONCE);
 		for (end_ns = uv_hrtime() + 60000000; uv_hrtime() < end_ns;)
 			;
 	}
-	wait_state(&seen, HEALTH_HEALTHY);
+	health_wait_state(&seen, HEALTH_HEALTHY);
 	assert_int_equal(health_status(seen.check)->failures, 0);
 	close(fd);
 }
@@ -512,40 +380,40 @@ static void on_accept(uv_poll_t *poll, int status, int events)
 static void test_many(void **state)
 {
 	enum { MANY = 1000 };
-	struct seen *seen = calloc(MANY, sizeof(*seen));
-	struct health_spec spec = spec_of("127.0.0.1", PORT);
-	int fd = listen_on("127.0.0.1", PORT, 4096);
+	struct health_seen *seen = calloc(MANY, sizeof(*seen));
+	struct health_spec spec = health_spec_of("127.0.0.1", HEALTH_PORT);
+	int fd = health_listen("127.0.0.1", HEALTH_PORT, 4096);
 	uv_poll_t server;
 
 	(void)state;
-	uv_poll_init(&loop, &server, fd);
+	uv_poll_init(&health_loop, &server, fd);
 	server.data = &fd;
 	uv_poll_start(&server, UV_READABLE, on_accept);
 	spec.interval_ms = 500;
 	for (int i = 0; i < MANY; i++)
-		add(&seen[i], &spec);
+		health_add_seen(&seen[i], &spec);
 	for (int i = 0; i < MANY; i++)
-		wait_state(&seen[i], HEALTH_HEALTHY);
+		health_wait_state(&seen[i], HEALTH_HEALTHY);
 	for (int i = 0; i < MANY; i++) {
 		seen[i].probes = 3;
-		assert_true(loop_until(&loop, has_probes, &seen[i]));
+		assert_true(loop_until(&health_loop, health_has_probes, &seen[i]));
 	}
 	for (int i = 0; i < MANY; i++)
 		assert_int_equal(seen[i].changes, 1);
 	uv_close((uv_handle_t *)&server, NULL);
-	close_health();
+	health_end();
 	close(fd);
 	free(seen);
 }
 
 static void test_bad_spec(void **state)
 {
-	struct health_spec good = spec_of("127.0.0.1", PORT);
-	struct health_spec bad[7];
+	struct health_spec good = health_spec_of("127.0.0.1", HEALTH_PORT);
+	struct health_spec bad[10];
 	struct health_check *check;
 
 	(void)state;
-	for (int i = 0; i < 7; i++)
+	for (int i = 0; i < 10; i++)
 		bad[i] = good;
 	bad[0].interval_ms = 0;
 	bad[1].timeout_ms = 0;
@@ -554,29 +422,37 @@ static void test_bad_spec(void **state)
 	bad[4].port = 0;
 	bad[5].type = (enum health_type)99;
 	memset(&bad[6].address, 0, sizeof(bad[6].address));
-	for (int i = 0; i < 7; i++)
-		assert_int_equal(health_add(health, &bad[i], on_changed, NULL, &check), -EINVAL);
+	bad[7].jitter = HEALTH_JITTER_MAX + 1;
+	bad[8].texts[HEALTH_PATH] = (struct health_bytes){"/", 1};
+	bad[9].type = HEALTH_UDP;
+	bad[9].texts[HEALTH_SEND] = (struct health_bytes){"x", HEALTH_TEXT_MAX + 1};
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(health_add(health_all, &bad[i], health_on_changed, NULL, &check),
+				 -EINVAL);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rise_fall),
-		cmocka_unit_test_setup_teardown(test_up, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_reset, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_refused, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_timeout, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_no_route, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_flap, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_initial, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_remove, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_close_under_way, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_no_descriptors, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_self_connection, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_busy_loop, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_many, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_bad_spec, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_up, health_set_up, health_tear_down),
+		cmocka_unit_test_setup_teardown(test_reset, health_set_up, health_tear_down),
+		cmocka_unit_test_setup_teardown(test_refused, health_set_up, health_tear_down),
+		cmocka_unit_test_setup_teardown(test_timeout, health_set_up, health_tear_down),
+		cmocka_unit_test_setup_teardown(test_no_route, health_set_up, health_tear_down),
+		cmocka_unit_test_setup_teardown(test_flap, health_set_up, health_tear_down),
+		cmocka_unit_test_setup_teardown(test_initial, health_set_up, health_tear_down),
+		cmocka_unit_test_setup_teardown(test_remove, health_set_up, health_tear_down),
+		cmocka_unit_test_setup_teardown(test_close_under_way, health_set_up,
+						health_tear_down),
+		cmocka_unit_test_setup_teardown(test_no_descriptors, health_set_up,
+						health_tear_down),
+		cmocka_unit_test_setup_teardown(test_self_connection, health_set_up,
+						health_tear_down),
+		cmocka_unit_test_setup_teardown(test_busy_loop, health_set_up, health_tear_down),
+		cmocka_unit_test_setup_teardown(test_many, health_set_up, health_tear_down),
+		cmocka_unit_test_setup_teardown(test_bad_spec, health_set_up, health_tear_down),
 	};
 
-	return cmocka_run_group_tests(tests, open_world, NULL);
+	return cmocka_run_group_tests(tests, health_open_world, NULL);
 }

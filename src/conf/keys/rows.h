@@ -37,4 +37,4 @@ struct rows {
 	const struct conf_key *keys;
 	size_t count;
 };
-extern const struct rows rows_node, rows_bgp, rows_services, rows_agent;
+extern const struct rows rows_node, rows_pools, rows_bgp, rows_services, rows_agent;

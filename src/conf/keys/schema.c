@@ -6,7 +6,8 @@
 
 #include "conf/keys/rows.h"
 
-static const struct rows *const parts[] = {&rows_node, &rows_bgp, &rows_services, &rows_agent};
+static const struct rows *const parts[] = {&rows_node, &rows_pools, &rows_bgp, &rows_services,
+					   &rows_agent};
 
 size_t conf_key_count(void)
 {

@@ -10,19 +10,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CONF_KEYS_MAX = 192 }; /* rows at most */
+enum { CONF_KEYS_MAX = 256 }; /* rows at most */
 
 enum conf_file { CONF_FILE_NODE, CONF_FILE_AGENT };
 
 enum conf_type {
 	CONF_TYPE_MAP,
-	CONF_TYPE_TEXT,      /* `max` bytes at most */
+	CONF_TYPE_TEXT,      /* `max` bytes at most; in a list 1024 */
 	CONF_TYPE_NAME,      /* CONF_NAME_MAX letters at most */
 	CONF_TYPE_POOL,      /* the name of a pool of this file */
 	CONF_TYPE_INTERFACE, /* a network interface's name */
 	CONF_TYPE_CHOICE,    /* one of `choices`; with `max`, a number of the range too */
 	CONF_TYPE_BOOL,      /* `choices` are false and true */
 	CONF_TYPE_NUMBER,
+	CONF_TYPE_STATUS,   /* of HTTP: 100 to 599 */
 	CONF_TYPE_COUNT,    /* a number that may have a suffix k, M, G, Ki, Mi, Gi */
 	CONF_TYPE_MTU,      /* a number of the range, or 0 for the interface's */
 	CONF_TYPE_DURATION, /* milliseconds; written 500ms, 2s, 5m, 2h */

@@ -47,7 +47,10 @@ void verify_prefixes_once(struct reader *reader, const struct prefix *list, size
 /* --- pools.c --- */
 
 void verify_pools(struct reader *reader, const struct conf *conf);
-/* Resolves the ports of checks, when services have their pools. */
+
+/* --- checks.c --- */
+
+/* Resolves their ports, when services have their pools. */
 void verify_checks(struct reader *reader, struct conf *conf);
 
 /* --- services.c --- */

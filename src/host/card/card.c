@@ -150,6 +150,7 @@ static void read_queues(int fd, struct card *card)
 		return;
 	card->queues = channels.combined_count + channels.rx_count;
 	card->queues_max = channels.max_combined ? channels.max_combined : channels.max_rx;
+	card->queues_apart = !channels.max_combined;
 }
 
 static void set_feature(struct card *card, const char *name)

@@ -23,6 +23,7 @@ struct card {
 	uint32_t ifindex;
 	uint32_t mtu;
 	uint32_t queues, queues_max; /* for receiving; 0: it does not say */
+	bool queues_apart;           /* those for sending are others, set beside them */
 	uint32_t xdp_id;             /* of the program that is attached; 0: none */
 	bool xdp_generic;            /* and in that mode */
 	bool up, loopback;

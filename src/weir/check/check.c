@@ -77,10 +77,12 @@ static void print_pool(const struct conf_pool *pool)
 {
 	printf("pool %s: %s of %u slots, ", pool->name,
 	       pool->hash == CONF_HASH_RING ? "ring" : "table", pool->table_size);
-	if (pool->check.type == CONF_CHECK_TCP)
-		printf("check tcp/%u, ", pool->check.port);
-	else
+	if (pool->check.type == CONF_CHECK_NONE)
 		printf("no check, ");
+	else if (pool->check.port)
+		printf("check %s/%u, ", conf_check_name(pool->check.type), pool->check.port);
+	else
+		printf("check %s, ", conf_check_name(pool->check.type));
 	printf("%zu backend%s:", pool->backend_count, pool->backend_count == 1 ? "" : "s");
 	for (size_t i = 0; i < pool->backend_count && i < NAMES_SHOWN; i++) {
 		const struct conf_backend *backend = &pool->backends[i];
@@ -262,10 +264,9 @@ static json_t *pool_json(const struct conf_pool *pool)
 	json_t *object = json_pack("{s:s, s:s, s:i, s:s, s:o}", "name", pool->name, "hash",
 				   pool->hash == CONF_HASH_RING ? "ring" : "maglev", "table_size",
 				   (int)pool->table_size, "check",
-				   pool->check.type == CONF_CHECK_TCP ? "tcp" : "none", "backends",
-				   backends);
+				   conf_check_name(pool->check.type), "backends", backends);
 
-	if (pool->check.type == CONF_CHECK_TCP)
+	if (pool->check.port && pool->check.type != CONF_CHECK_NONE)
 		json_object_set_new(object, "check_port", json_integer(pool->check.port));
 	for (size_t i = 0; i < pool->backend_count; i++) {
 		const struct conf_backend *backend = &pool->backends[i];

@@ -33,7 +33,7 @@ static const struct driver drivers[] = {
 	{"ixgbe", 3050, QUEUES_ANY, true, {0}},         {"ixgbevf", 3050, QUEUES_ANY, false, {0}},
 	{"i40e", 3046, QUEUES_ANY, false, {0}},         {"ice", 3046, QUEUES_ANY, false, {0}},
 	{"igb", 3050, QUEUES_ANY, false, {0}},          {"igc", 1500, QUEUES_ANY, false, {0}},
-	{"bnxt_en", 3500, QUEUES_ANY, true, {0}},       {"tun", 0, QUEUES_ANY, false, {0}},
+	{"bnxt_en", 3502, QUEUES_ANY, true, {0}},       {"tun", 0, QUEUES_ANY, false, {0}},
 	{"bonding", 0, QUEUES_ANY, false, {0}},
 };
 
@@ -245,6 +245,14 @@ static void check_offloads(const struct card *card, const struct driver *driver,
 	}
 }
 
+static void mend_queues(const struct card *card, uint32_t count, struct rules_findings *ret)
+{
+	if (card->queues_apart)
+		mend(ret, "ethtool -L %s rx %u tx %u", card->name, count, count);
+	else
+		mend(ret, "ethtool -L %s combined %u", card->name, count);
+}
+
 static void check_queues(const struct rules_host *host, const struct card *card,
 			 const struct driver *driver, struct rules_findings *ret)
 {
@@ -259,7 +267,7 @@ static void check_queues(const struct rules_host *host, const struct card *card,
 			    "%u queues of %u are in use; with XDP it may be half of them, for as "
 			    "many send",
 			    card->queues, card->queues_max);
-			mend(ret, "ethtool -L %s combined %u", card->name, half);
+			mend_queues(card, half, ret);
 		} else {
 			say(ret, RULES_HINDERS,
 			    "one queue is too few: with XDP it takes another "
@@ -280,8 +288,7 @@ static void check_queues(const struct rules_host *host, const struct card *card,
 		return;
 	say(ret, RULES_SLOWS, "%u of %u queues are in use, by as many of %u processors",
 	    card->queues, card->queues_max, host->processors);
-	mend(ret, "ethtool -L %s combined %u", card->name,
-	     half < host->processors ? half : host->processors);
+	mend_queues(card, half < host->processors ? half : host->processors, ret);
 }
 
 void rules_of_card(const struct rules_host *host, const struct card *card,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conf/conf.h"
 #include "hash/maglev.h"
 
 static json_t *choices_json(const char *choices)
@@ -50,6 +51,7 @@ static json_t *value_schema(const struct conf_key *key)
 		return key->works ? json_pack("{s:b}", "const", 0)
 				  : json_pack("{s:s}", "type", "boolean");
 	case CONF_TYPE_NUMBER: return integer_json(key->min, key->max);
+	case CONF_TYPE_STATUS: return integer_json(CONF_STATUS_MIN, CONF_STATUS_MAX);
 	case CONF_TYPE_MTU:
 		return json_pack("{s:[{s:i}, o]}", "anyOf", "const", 0,
 				 integer_json(key->min, key->max));

@@ -14,6 +14,7 @@
 #include "weir/generation/generation.h"
 #include "weir/node/splitter.h"
 #include "weir/operate/store.h"
+#include "weir/probing/tunnel.h"
 
 /* One a backend of a pool: what its health and next hop callbacks get. */
 struct app_backend {
@@ -37,6 +38,7 @@ struct app {
 	struct balancer *balancer;
 	struct splitter *splitter; /* NULL: no service fragments, or it cannot be done */
 	struct health *health;
+	struct tunnel *tunnel; /* NULL: no check goes through one */
 	struct nexthops *nexthops;
 	struct app_backend *backends; /* of all pools, in the configuration's order */
 	size_t backend_count;

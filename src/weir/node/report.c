@@ -40,17 +40,21 @@ static json_t *report_check(const struct app_backend *backend)
 		[HEALTH_HEALTHY] = POOL_HEALTHY,
 		[HEALTH_UNHEALTHY] = POOL_UNHEALTHY,
 	};
+	const struct conf_check *check = &backend->app->conf->pools[backend->pool].check;
 	const struct health_status *status;
 
 	if (!backend->check)
 		return json_null();
 	status = health_status(backend->check);
-	return json_pack("{s:s, s:f, s:f, s:I, s:I, s:s}", "state",
+	return json_pack("{s:s, s:i, s:s, s:s, s:f, s:f, s:I, s:I, s:I, s:o}", "type",
+			 conf_check_name(check->type), "port", check->port, "via",
+			 check->via == CONF_VIA_TUNNEL ? "tunnel" : "node", "state",
 			 show_health(same[status->state]), "since_s",
 			 status->since_ns ? time_since_s(status->since_ns) : 0.0, "latency_ms",
 			 (double)status->latency_ns / (double)TIME_MILLI_NS, "successes",
 			 (json_int_t)status->successes, "failures", (json_int_t)status->failures,
-			 "last_error", status->last_error);
+			 "not_run", (json_int_t)status->not_run, "last_error",
+			 show_bytes(status->last_error));
 }
 
 static json_t *report_backend(const struct app_backend *backend)

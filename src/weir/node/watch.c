@@ -9,6 +9,7 @@
 
 #include "base/time.h"
 #include "weir/node/attach.h"
+#include "weir/probing/probing.h"
 
 enum { VLANS_TEXT_MAX = 12 }; /* "4094.4094" */
 
@@ -120,35 +121,66 @@ static void on_nexthop(void *arg, const struct nexthop *nexthop)
 
 /* --- start and end --- */
 
+static const enum pool_health as_pool[] = {
+	[HEALTH_UNKNOWN] = POOL_UNKNOWN,
+	[HEALTH_HEALTHY] = POOL_HEALTHY,
+	[HEALTH_UNHEALTHY] = POOL_UNHEALTHY,
+};
+
+/* 0: no tunnel. */
+static uint32_t way_of(const struct app_backend *backend)
+{
+	const struct app *app = backend->app;
+	const struct conf_pool *pool = conf_pool(backend);
+	const struct conf_service *service = conf_check_service(app->conf, pool);
+	size_t at;
+
+	if (pool->check.via != CONF_VIA_TUNNEL || !service)
+		return 0;
+	at = (size_t)(service - app->conf->services);
+	return tunnel_way(balancer_service_record(app->balancer, at),
+			  balancer_backend_record(app->balancer, backend->pool, backend->member));
+}
+
 static int start_check(struct app *app, struct app_backend *backend)
 {
 	const struct conf_check *check = &conf_pool(backend)->check;
 	const struct pool *pool = balancer_pool(app->balancer, backend->pool);
-	const struct health_spec spec = {
-		.type = HEALTH_TCP,
-		.address = conf_backend(backend)->address,
-		.port = check->port,
-		.interval_ms = check->interval_ms,
-		.timeout_ms = check->timeout_ms,
-		.rise = check->rise,
-		.fall = check->fall,
-		.initial = pool_member_health(pool, backend->member) == POOL_HEALTHY
-				   ? HEALTH_HEALTHY
-				   : HEALTH_UNKNOWN,
-	};
+	enum pool_health health = POOL_HEALTHY;
+	struct probing probing;
+	int ret = 0;
 
-	if (check->type == CONF_CHECK_NONE) {
-		balancer_set_health(app->balancer, backend->pool, backend->member, POOL_HEALTHY,
-				    time_now_ms());
-		return 0;
+	if (check->type != CONF_CHECK_NONE) {
+		ret = probing_init(app->conf, conf_pool(backend), conf_backend(backend), &probing);
+		if (ret)
+			return ret;
+		probing.spec.way = way_of(backend);
+		/* What an earlier daemon knew is better than what the file supposes. */
+		if (pool_member_health(pool, backend->member) == POOL_HEALTHY)
+			probing.spec.initial = HEALTH_HEALTHY;
+		else if (dp_adopted(app->dp))
+			probing.spec.initial = HEALTH_UNKNOWN;
+		health = as_pool[probing.spec.initial];
+		ret = health_add(app->health, &probing.spec, on_health, backend, &backend->check);
+		probing_fini(&probing);
 	}
-	return health_add(app->health, &spec, on_health, backend, &backend->check);
+	if (!ret && health != pool_member_health(pool, backend->member))
+		balancer_set_health(app->balancer, backend->pool, backend->member, health,
+				    time_now_ms());
+	return ret;
 }
 
 int watch_start(struct app *app, struct err *err)
 {
 	size_t at = 0;
+	int code;
 
+	if (probing_needs_tunnel(app->conf)) {
+		code = tunnel_open(&app->daemon.loop, dp_tables(app->dp), &app->tunnel, err);
+		if (code)
+			return code;
+		health_set_way(app->health, tunnel_prepare, app->tunnel);
+	}
 	for (size_t p = 0; p < app->conf->pool_count; p++)
 		app->backend_count += app->conf->pools[p].backend_count;
 	app->backends = calloc(app->backend_count + 1, sizeof(*app->backends));
@@ -176,6 +208,7 @@ void watch_close(struct app *app)
 {
 	if (app->health)
 		health_close(app->health);
+	tunnel_close(app->tunnel);
 	if (app->nexthops)
 		nexthops_close(app->nexthops);
 }

@@ -6,46 +6,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "health/probe.h"
+#include "health/probe/socket.h"
 
 struct probe {
 	uv_poll_t poll;
 	struct probe_order order;
 	int fd;
 };
-
-/* What this host ran out of says nothing about the backend. */
-static bool is_ours(int code)
-{
-	switch (code) {
-	case EMFILE:
-	case ENFILE:
-	case ENOMEM:
-	case ENOBUFS:
-	case EAGAIN:
-	case EADDRNOTAVAIL: return true;
-	default: return false;
-	}
-}
-
-static enum probe_result verdict(int code, const char **ret_error)
-{
-	*ret_error = code ? uv_strerror(-code) : "";
-	if (!code)
-		return PROBE_SUCCEEDED;
-	return is_ours(code) ? PROBE_NOT_RUN : PROBE_FAILED;
-}
-
-/* Closing sends RST, so that thousands of probes leave no TIME_WAIT and no work for the backend. */
-static int open_socket(int family)
-{
-	struct linger reset = {.l_onoff = 1};
-	int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-	if (fd >= 0)
-		setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
-	return fd;
-}
 
 /*
  * Where nobody listens on a port of the ephemeral range, a socket of this host may be given that
@@ -93,7 +60,7 @@ static void on_event(uv_poll_t *poll, int status, int events)
 	struct probe *probe = poll->data;
 	struct probe_order order = probe->order;
 	const char *error;
-	enum probe_result result = verdict(outcome(probe->fd), &error);
+	enum probe_result result = socket_verdict(outcome(probe->fd), &error);
 
 	(void)status;
 	(void)events;
@@ -125,21 +92,17 @@ static int watch(const struct probe_order *order, int fd, struct probe **ret)
 static enum probe_result start(const struct probe_order *order, struct probe **ret,
 			       const char **ret_error)
 {
-	struct sockaddr_storage to;
-	socklen_t length = addr_sockaddr(&order->spec->address, order->spec->port, &to);
-	int fd = open_socket(to.ss_family);
-	int code;
+	int fd, code = socket_connect(order, SOCK_STREAM, &fd);
 
-	if (fd < 0)
-		return verdict(errno, ret_error);
-	code = connect(fd, (struct sockaddr *)&to, length) ? errno : 0;
 	if (code == EINPROGRESS) {
 		code = watch(order, fd, ret);
 		if (!code)
 			return PROBE_RUNNING;
 	}
-	close(fd);
-	return verdict(code, ret_error);
+	if (fd >= 0)
+		close(fd);
+	return socket_verdict(code, ret_error);
 }
 
-const struct probe_type probe_tcp = {.start = start, .cancel = cancel};
+const struct probe_type probe_tcp = {
+	.name = "tcp", .start = start, .cancel = cancel, .has_port = true, .has_ways = true};

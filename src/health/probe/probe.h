@@ -22,7 +22,10 @@ typedef void probe_done(void *arg, enum probe_result result, const char *error);
 
 struct probe_order {
 	uv_loop_t *loop;
-	const struct health_spec *spec;
+	const struct health_spec *spec; /* outlives the probe */
+	void **shared;                  /* the type's own, one a struct health; NULL at first */
+	health_prepare *prepare;        /* for a spec with a way */
+	void *prepare_arg;
 	probe_done *done;
 	void *arg;
 };
@@ -30,11 +33,19 @@ struct probe_order {
 struct probe; /* each type's own */
 
 struct probe_type {
+	const char *name;
 	/* PROBE_RUNNING: *ret is the probe, and `done` will be called, never from within start.
 	 * Else that was all, and *ret_error is as for `done`. */
 	enum probe_result (*start)(const struct probe_order *order, struct probe **ret,
 				   const char **ret_error);
 	void (*cancel)(struct probe *probe);
+	/* What `shared` holds, when no probe is left; NULL: nothing. */
+	void (*close)(void *shared);
+	/* Whether it can be done; NULL: always. The texts' lengths are right already. */
+	bool (*is_valid)(const struct health_spec *spec);
+	bool has_port;
+	bool has_ways; /* sockets of its own, prepared by socket_prepare */
 };
 
-extern const struct probe_type probe_tcp;
+extern const struct probe_type probe_tcp, probe_http, probe_https, probe_udp, probe_dns, probe_icmp,
+	probe_exec;
