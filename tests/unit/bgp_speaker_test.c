@@ -10,7 +10,7 @@
 
 #include "bgp_sides.h"
 
-enum { ROUNDS = 20, MANY = 3000 };
+enum { ROUNDS = 20, MANY = 3000, STORM = 10000 };
 
 static bool both_up(void *arg)
 {
@@ -287,6 +287,85 @@ static void test_callback_closes(void **state)
 	assert_true(loop_until(&loop, is_down, &b));
 }
 
+/* Anything at any time; then all is as it should be. */
+static uint32_t random_state = 1;
+
+static uint32_t random_below(uint32_t limit)
+{
+	random_state = random_state * 1664525 + 1013904223;
+	return (uint32_t)((uint64_t)random_state * limit >> 32);
+}
+
+static void renew(struct side *side)
+{
+	struct bgp_peer_spec spec = peer_of(side->number, 3 - side->number);
+
+	if (side->peer)
+		bgp_remove_peer(side->peer);
+	spec.passive = random_below(4) == 0;
+	add_peer(side, &spec);
+}
+
+static void do_anything(struct side *side)
+{
+	struct bgp_route made = route(random_below(2 * MANY));
+
+	switch (random_below(16)) {
+	case 0: bgp_peer_lost(side->peer, "lost"); break;
+	case 1: renew(side); break;
+	case 2: bgp_set_graceful_shutdown(side->bgp, random_below(2)); break;
+	case 3: announce(side, random_below(MANY), MANY); break;
+	case 4: bgp_ready(side->bgp); break;
+	case 5:
+		for (uint32_t i = 0; i < MANY; i++)
+			bgp_withdraw(side->bgp, &(struct prefix){route(i).prefix.addr, 32});
+		break;
+	case 6:
+	case 7:
+	case 8:
+		made.prepend = (uint8_t)random_below(4);
+		assert_int_equal(bgp_announce(side->bgp, &made), 0);
+		break;
+	default: uv_run(&loop, random_below(2) ? UV_RUN_NOWAIT : UV_RUN_ONCE); break;
+	}
+}
+
+static bool both_told(void *arg)
+{
+	(void)arg;
+	return is_told(&a) && is_told(&b) && bgp_peer_status(a.peer)->ups == 1 &&
+	       bgp_peer_status(b.peer)->ups == 1;
+}
+
+static void test_storm(void **state)
+{
+	struct side *sides[] = {&a, &b};
+	uv_timer_t tick;
+
+	(void)state;
+	begin();
+	/* A turn of the loop ends soon, also where nothing happens. */
+	uv_timer_init(&loop, &tick);
+	uv_timer_start(&tick, loop_wake, 1, 1);
+	for (int step = 0; step < STORM; step++)
+		do_anything(sides[random_below(2)]);
+	uv_close((uv_handle_t *)&tick, NULL);
+	/* Without back-off and with both attempting. */
+	do {
+		bgp_remove_peer(a.peer);
+		bgp_remove_peer(b.peer);
+		a.peer = b.peer = NULL;
+		uv_run(&loop, UV_RUN_NOWAIT);
+		renew(&a);
+		renew(&b);
+	} while (random_below(2));
+	assert_true(loop_until(&loop, both_told, NULL));
+	assert_int_equal(bgp_peer_status(a.peer)->prefixes, bgp_status(a.bgp)->routes);
+	assert_int_equal(bgp_peer_status(b.peer)->prefixes, bgp_status(b.bgp)->routes);
+	assert_int_equal(bgp_peer_status(a.peer)->malformed, 0);
+	assert_int_equal(bgp_peer_status(b.peer)->malformed, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -301,6 +380,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_lost, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_callback_removes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_callback_closes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_storm, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, open_world, NULL);
