@@ -189,6 +189,9 @@ void transition_inherit(struct transitions *all, uint32_t at, const struct trans
 	*slot = *from;
 	if (!keeps_previous)
 		slot->previous = slot->weak = 0;
+	/* Who is only remembered is so for packets that name two. */
+	if (!all->weakens && !slot->on)
+		slot->previous = 0;
 	if (!all->weakens)
 		slot->weak = 0;
 	all->count += slot->on;
@@ -203,6 +206,9 @@ void transitions_inherit(struct transitions *all, const struct transitions *from
 	for (uint32_t at = 0; at < all->size; at++) {
 		if (all->slots[at].on)
 			expect(all, &all->slots[at]);
+		else
+			all->next_turn_ms =
+				earlier_of(all->next_turn_ms, turn_ms(all, &all->slots[at]));
 	}
 }
 
