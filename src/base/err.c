@@ -12,6 +12,7 @@ int err_set(struct err *err, int code, const char *format, ...)
 		return code;
 	err->line = 0;
 	err->column = 0;
+	err->file = NULL;
 	va_start(args, format);
 	vsnprintf(err->text, sizeof(err->text), format, args);
 	va_end(args);
@@ -36,6 +37,7 @@ void err_list_add(struct err_list *list, int line, int column, const char *forma
 	grown += list->count++;
 	grown->line = line;
 	grown->column = column;
+	grown->file = NULL;
 	va_start(args, format);
 	vsnprintf(grown->text, sizeof(grown->text), format, args);
 	va_end(args);
@@ -64,5 +66,6 @@ void err_list_sort(struct err_list *list)
 void err_list_fini(struct err_list *list)
 {
 	free(list->errors);
+	free(list->file);
 	*list = (struct err_list){0};
 }

@@ -18,12 +18,15 @@ enum {
 struct err {
 	int line;
 	int column;
+	const char *file; /* of several, when it is another than the one that was asked for; the
+			   * list's. NULL: that one */
 	char text[ERR_TEXT_MAX];
 };
 
 /* Every error of one input, in the order found. Zero-initialise; err_list_fini frees. */
 struct err_list {
 	struct err *errors;
+	char *file;     /* that errors name */
 	size_t count;   /* kept in `errors` */
 	size_t dropped; /* found after ERR_LIST_MAX */
 };

@@ -63,6 +63,26 @@ int links_reattach(struct links *links, size_t at, int program_fd, struct err *e
 	return 0;
 }
 
+int links_exchange(struct links *links, int old_fd, int new_fd, struct err *err)
+{
+	for (size_t i = 0; i < links->count; i++) {
+		int ret;
+
+		/* One whose interface is gone gets it when that is back. */
+		if (link_is_lost(&links->attached[i]))
+			continue;
+		ret = bpf_link_update(links->attached[i].link_fd, new_fd, NULL);
+		if (!ret)
+			continue;
+		err_set(err, ret, "%s: cannot exchange the program: %s",
+			links->attached[i].interface, strerror(-ret));
+		while (i-- > 0)
+			bpf_link_update(links->attached[i].link_fd, old_fd, NULL);
+		return ret;
+	}
+	return 0;
+}
+
 static void detach(struct links *links, struct link_attached *attached)
 {
 	char path[PINS_PATH_MAX], *pin = NULL;

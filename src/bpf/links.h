@@ -26,6 +26,8 @@ int links_attach(struct links *links, int program_fd, const char *interface, enu
 		 struct err *err);
 /* Attaches one that is lost to the interface that has its name now. */
 int links_reattach(struct links *links, size_t at, int program_fd, struct err *err);
+/* Another program in place of `old_fd` at all of them. 0, or -errno and nothing has changed. */
+int links_exchange(struct links *links, int old_fd, int new_fd, struct err *err);
 /* Takes the last one back; if it was adopted it served before, and goes on. */
 void links_take_back(struct links *links);
 /* NULL: it is not attached. */

@@ -32,6 +32,7 @@
 #include <unistd.h>
 
 #include "conf/room.h"
+#include "conf/source.h"
 
 /* --- reading a file --- */
 
@@ -155,19 +156,31 @@ static const char *default_name(struct arena *arena)
 
 /* --- parsing --- */
 
-/* Adds what is wrong to `errors`; `root` is filled as far as it was right. */
-static void fill(const char *text, size_t length, enum conf_file file, struct arena *arena,
-		 void *root, struct err_list *errors)
+/* A text, and what of it. */
+struct input {
+	const char *text;
+	size_t length;
+	const char *path; /* NULL: nowhere */
+	enum conf_file file;
+};
+
+/* Adds what is wrong to `errors`; `root` is filled as far as it was right. *ret_source: the second
+ * file's path, for free(). */
+static void fill(const struct input *input, struct arena *arena, void *root, char **ret_source,
+		 struct err_list *errors)
 {
 	yaml_document_t document;
 	struct reader reader = {
-		.document = &document, .file = file, .arena = arena, .errors = errors};
+		.document = &document, .file = input->file, .arena = arena, .errors = errors};
 
-	if (tree_load(text, length, &document, errors))
+	if (tree_load(input->text, input->length, &document, errors))
 		return;
 	reader.scratch = arena_new();
-	reader_read(&reader, root);
-	if (!reader.cut && file == CONF_FILE_NODE)
+	if (input->file == CONF_FILE_NODE)
+		reader.cut = source_graft(&document, input->path, ret_source, errors) != 0;
+	if (!reader.cut)
+		reader_read(&reader, root);
+	if (!reader.cut && input->file == CONF_FILE_NODE)
 		verify_conf(&reader, root);
 	else if (!reader.cut)
 		verify_agent(&reader, root);
@@ -176,43 +189,76 @@ static void fill(const char *text, size_t length, enum conf_file file, struct ar
 }
 
 /* The file's struct, of `size` bytes in the arena; NULL: there are errors, and no arena. */
-static void *parse(const char *text, size_t length, enum conf_file file, size_t size,
-		   struct arena **ret_arena, struct err_list *errors)
+static void *parse(const struct input *input, size_t size, struct arena **ret_arena,
+		   char **ret_source, struct err_list *errors)
 {
 	struct arena *arena = arena_new();
 	void *root = arena_alloc(arena, size);
 	size_t before = errors->count + errors->dropped;
 
-	fill(text, length, file, arena, root, errors);
+	*ret_source = NULL;
+	fill(input, arena, root, ret_source, errors);
 	if (errors->count + errors->dropped > before) {
 		err_list_sort(errors);
+		source_name_lines(errors, *ret_source);
 		arena_free(arena);
+		free(*ret_source);
 		return NULL;
 	}
 	*ret_arena = arena;
 	return root;
 }
 
-int conf_parse(const char *text, size_t length, struct conf **ret, struct err_list *errors)
+int conf_check_end(const char *text, size_t length, struct err_list *errors)
 {
-	struct arena *arena;
-	struct conf *conf = parse(text, length, CONF_FILE_NODE, sizeof(*conf), &arena, errors);
+	int line = 1, column = 1;
 
+	if (!length || text[length - 1] == '\n')
+		return 0;
+	for (size_t i = 0; i < length; i++) {
+		column = text[i] == '\n' ? 1 : column + 1;
+		line += text[i] == '\n';
+	}
+	err_list_add(errors, line, column,
+		     "the file ends amid a line and may be cut off, expected a newline at its end");
+	return -EINVAL;
+}
+
+int conf_parse_file(const char *text, size_t length, const char *path, struct conf **ret,
+		    struct err_list *errors)
+{
+	const struct input input = {text, length, path, CONF_FILE_NODE};
+	struct arena *arena;
+	char *source;
+	struct conf *conf;
+
+	if (path && conf_check_end(text, length, errors))
+		return -EINVAL;
+	conf = parse(&input, sizeof(*conf), &arena, &source, errors);
 	if (!conf)
 		return -EINVAL;
 	conf->arena = arena;
+	if (source)
+		conf->source_file = arena_strdup(arena, source);
+	free(source);
 	if (!conf->node.name)
 		conf->node.name = default_name(arena);
 	*ret = conf;
 	return 0;
 }
 
+int conf_parse(const char *text, size_t length, struct conf **ret, struct err_list *errors)
+{
+	return conf_parse_file(text, length, NULL, ret, errors);
+}
+
 int conf_agent_parse(const char *text, size_t length, struct conf_agent **ret,
 		     struct err_list *errors)
 {
+	const struct input input = {text, length, NULL, CONF_FILE_AGENT};
 	struct arena *arena;
-	struct conf_agent *agent =
-		parse(text, length, CONF_FILE_AGENT, sizeof(*agent), &arena, errors);
+	char *source;
+	struct conf_agent *agent = parse(&input, sizeof(*agent), &arena, &source, errors);
 
 	if (!agent)
 		return -EINVAL;
@@ -272,7 +318,7 @@ int conf_load(const char *path, struct conf **ret, struct err_list *errors)
 	int code = read_listed(path, &text, &length, errors);
 
 	if (!code)
-		code = conf_parse(text, length, ret, errors);
+		code = conf_parse_file(text, length, path, ret, errors);
 	if (code == -EINVAL && text && conf_is_agent(text, length) &&
 	    !has_key(text, length, "node"))
 		err_list_add(errors, 0, 0, "%s is an agent's file, expected a node's", path);

@@ -83,7 +83,7 @@ struct conf_node {
 	const char **interfaces;
 	size_t interface_count;
 	enum conf_xdp xdp;
-	uint32_t path_mtu; /* 0: the interface's */
+	uint32_t settle_ms, path_mtu; /* path_mtu 0: the interface's */
 	bool has_source4, has_source6;
 	struct prefix source4, source6; /* node.tunnel */
 	struct conf_flows flows;
@@ -164,7 +164,8 @@ struct conf {
 	struct conf_node node;
 	struct conf_bgp bgp;
 	struct conf_announcing announcing;
-	const char *seed; /* any text; "" by default */
+	const char *source_file; /* where what follows is from; NULL: the same file */
+	const char *seed;        /* any text; "" by default */
 	struct conf_pool *pools;
 	size_t pool_count;
 	struct conf_service *services;
@@ -215,9 +216,11 @@ void conf_default_name(char *text);
 
 /* 0 and *ret, or -errno and errors (sorted; without a place where the file cannot be read). */
 int conf_load(const char *path, struct conf **ret, struct err_list *errors);
+/* Of the file `path`, whose last line has an end, or, NULL, of none. */
+int conf_parse_file(const char *text, size_t length, const char *path, struct conf **ret,
+		    struct err_list *errors);
 int conf_parse(const char *text, size_t length, struct conf **ret, struct err_list *errors);
 void conf_free(struct conf *conf);
-
 int conf_agent_load(const char *path, struct conf_agent **ret, struct err_list *errors);
 int conf_agent_parse(const char *text, size_t length, struct conf_agent **ret,
 		     struct err_list *errors);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "conf/conf.h"
+#include "conf/source.h"
 
 const char *conf_forward_name(enum conf_forward forward)
 {
@@ -240,6 +241,7 @@ void conf_warnings(const struct conf *conf, struct err_list *ret)
 	for (size_t i = 0; i < conf->service_count; i++)
 		warn_of_service(&conf->services[i], ret);
 	err_list_sort(ret);
+	source_name_lines(ret, conf->source_file);
 }
 
 /* --- agents --- */
@@ -348,4 +350,5 @@ void conf_notes(const struct conf *conf, struct err_list *ret)
 			     says_when_tracked(service->tracking));
 	}
 	err_list_sort(ret);
+	source_name_lines(ret, conf->source_file);
 }

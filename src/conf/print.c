@@ -4,12 +4,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conf/diff.h"
 #include "conf/room.h"
 
 struct printer {
 	FILE *out;
 	enum conf_file file;
+	bool shared; /* without what is a node's own */
 };
+
+static bool is_own(const struct conf_key *key)
+{
+	static const char *const names[] = {"node", "bgp", "announce"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(key->path, names[i]) == 0)
+			return true;
+	}
+	return false;
+}
 
 static void indent(const struct printer *printer, int depth)
 {
@@ -101,6 +114,7 @@ static void print_map(const struct printer *printer, const struct conf_key *pare
 		const struct conf_key *key = conf_key(i);
 
 		if (!conf_key_is_in(key, parent, printer->file) ||
+		    (printer->shared && is_own(key)) || strcmp(key->path, "source") == 0 ||
 		    !prints(printer, key, source, text))
 			continue;
 		indent(printer, depth);
@@ -116,9 +130,9 @@ static void print_map(const struct printer *printer, const struct conf_key *pare
 	}
 }
 
-static char *format_root(enum conf_file file, const void *root)
+static char *format_root(enum conf_file file, bool shared, const void *root)
 {
-	struct printer printer = {.file = file};
+	struct printer printer = {.file = file, .shared = shared};
 	char *text = NULL;
 	size_t size;
 
@@ -134,12 +148,17 @@ static char *format_root(enum conf_file file, const void *root)
 
 char *conf_format(const struct conf *conf)
 {
-	return format_root(CONF_FILE_NODE, conf);
+	return format_root(CONF_FILE_NODE, false, conf);
+}
+
+char *conf_format_shared(const struct conf *conf)
+{
+	return format_root(CONF_FILE_NODE, true, conf);
 }
 
 char *conf_agent_format(const struct conf_agent *agent)
 {
-	return format_root(CONF_FILE_AGENT, agent);
+	return format_root(CONF_FILE_AGENT, false, agent);
 }
 
 /* --- the manual --- */

@@ -7,6 +7,7 @@
 
 #include "base/near.h"
 #include "conf/room.h"
+#include "conf/source.h"
 
 struct quoted quote(const char *text, size_t length)
 {
@@ -392,7 +393,7 @@ static void find_keys(struct reader *reader, const struct conf_key *parent, cons
 
 			reader_error(reader, place_of(key),
 				     "%s is given twice, first in line %d, expected once",
-				     (const char *)key->data.scalar.value, first.line);
+				     (const char *)key->data.scalar.value, source_line(first.line));
 		} else {
 			found[row].key = key;
 			found[row].value = yaml_document_get_node(reader->document, pairs[i].value);

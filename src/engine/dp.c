@@ -22,25 +22,9 @@
 #include "bpf/percpu.h"
 #include "bpf/pins.h"
 #include "dp/verdict.h"
-#include "engine/carry/carry.h"
-#include "engine/carry/former.h"
-#include "lb.skel.h"
+#include "engine/dp_state.h"
 
 enum { PINS = 12, PINS_COUNTS = 4 /* the last ones, which nothing depends on */ };
-
-struct dp {
-	struct lb_bpf *skel;
-	struct dp_tables tables;
-	struct links links;
-	struct percpu percpu;
-	bool adopted;
-	bool is_beside;  /* not yet attached, beside an earlier daemon's tables that are at work */
-	bool is_pinned;  /* what is beside has its pins */
-	struct err why;  /* pinned tables were not adopted; "": they were, or there were none */
-	struct err lost; /* what they held was not carried over; "": it was */
-	struct former *former; /* what is carried over; NULL: nothing */
-	struct carry_flows carry;
-};
 
 /* --- what is pinned --- */
 
@@ -387,6 +371,7 @@ static int open_pinned(struct dp *dp, const char *pin_dir, struct err *err)
 		carry_over(dp);
 	if (!error)
 		error = init_node(dp, err);
+	dp->features = dp->skel->rodata->features;
 	if (error)
 		unpin_fresh(dp, fresh);
 	return error;
@@ -426,6 +411,7 @@ void dp_close(struct dp *dp)
 		unmap(dp->tables.slots, dp->skel->maps.slots);
 		unmap(dp->tables.servers, dp->skel->maps.servers);
 		unmap(dp->tables.flows, dp->skel->maps.flows);
+		lb_bpf__destroy(dp->next);
 		lb_bpf__destroy(dp->skel);
 	}
 	percpu_fini(&dp->percpu);
@@ -471,7 +457,7 @@ struct dp_tables *dp_tables(struct dp *dp)
 
 int dp_program_fd(const struct dp *dp)
 {
-	return bpf_program__fd(dp->skel->progs.weir_lb);
+	return bpf_program__fd((dp->next ? dp->next : dp->skel)->progs.weir_lb);
 }
 
 int dp_attach(struct dp *dp, const char *interface, enum link_xdp wanted, struct err *err)
@@ -480,13 +466,12 @@ int dp_attach(struct dp *dp, const char *interface, enum link_xdp wanted, struct
 
 	if (ret)
 		return ret;
-	return links_attach(&dp->links, bpf_program__fd(dp->skel->progs.weir_lb), interface, wanted,
-			    err);
+	return links_attach(&dp->links, dp_program_fd(dp), interface, wanted, err);
 }
 
 int dp_reattach(struct dp *dp, size_t at, struct err *err)
 {
-	return links_reattach(&dp->links, at, bpf_program__fd(dp->skel->progs.weir_lb), err);
+	return links_reattach(&dp->links, at, dp_program_fd(dp), err);
 }
 
 struct links *dp_links(struct dp *dp)
@@ -564,7 +549,7 @@ int dp_run(struct dp *dp, uint8_t *frame, size_t length, size_t capacity, uint64
 		return 0;
 	}
 	dp->tables.node->clock_ns = now_ns;
-	error = bpf_prog_test_run_opts(bpf_program__fd(dp->skel->progs.weir_lb), &opts);
+	error = bpf_prog_test_run_opts(dp_program_fd(dp), &opts);
 	if (error)
 		return error;
 	ret->action = opts.retval;

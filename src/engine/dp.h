@@ -42,6 +42,13 @@ struct dp_carried {
 struct dp_carried dp_carried(const struct dp *dp);
 struct dp_tables *dp_tables(struct dp *dp);
 
+/*
+ * Before the tables hold something that needs these features: where the program lacks one, another
+ * that has all takes its place at every interface, between two packets. 0, or -errno and the
+ * program is the one it was.
+ */
+int dp_need(struct dp *dp, uint32_t features, struct err *err);
+
 /* The program, for a test run. */
 int dp_program_fd(const struct dp *dp);
 

@@ -73,6 +73,9 @@ const uint64_t *dp_tables_vip(const struct dp_tables *tables, const struct addr 
  */
 int dp_tables_set_range(struct dp_tables *tables, uint32_t place, const struct prefix *vip,
 			const uint64_t *listens, size_t count);
+/* The same of a prefix that is there, with that place. */
+void dp_tables_fill_range(struct dp_tables *tables, uint32_t place, const uint64_t *listens,
+			  size_t count);
 /* Takes the prefix away. Its place may be given away after dp_tables_wait. */
 int dp_tables_drop_range(struct dp_tables *tables, const struct abi_prefix *vip);
 

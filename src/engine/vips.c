@@ -264,6 +264,12 @@ int dp_tables_set_range(struct dp_tables *tables, uint32_t place, const struct p
 	return tables->set_prefix(tables->prefixes, &prefix, place);
 }
 
+void dp_tables_fill_range(struct dp_tables *tables, uint32_t place, const uint64_t *listens,
+			  size_t count)
+{
+	set_listens(tables, &tables->vips[place], listens, count);
+}
+
 int dp_tables_drop_range(struct dp_tables *tables, const struct abi_prefix *vip)
 {
 	return tables->set_prefix(tables->prefixes, vip, 0);

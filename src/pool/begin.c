@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What a pool knows of the time before it: from the words of an earlier daemon all that they say;
- * and where there are none, from what the configuration was until a moment ago.
+ * from the pool whose place it takes in this one more than that, for words say nothing of since
+ * when; and where there is neither, from what the configuration was until a moment ago.
  */
 #include <assert.h>
 #include <errno.h>
@@ -90,6 +91,74 @@ int pool_adopt_slots(struct pool *pool, const uint64_t *slots, uint64_t starting
 	pool->doubt &= pool->doubt_ms > 0;
 	pool->doubt_until_ms =
 		(now_ms < starting_until_ms ? starting_until_ms : now_ms) + pool->doubt_ms;
+	return 0;
+}
+
+/* --- an earlier configuration's pool --- */
+
+static void inherit_members(struct pool *pool, const struct pool *from, const uint16_t *members,
+			    uint64_t now_ms)
+{
+	/* Nobody has stood in for one that is new: flows of its slots are their owners'. */
+	for (size_t i = 0; i < pool->members.count; i++)
+		pool->seen[i] = true;
+	for (size_t i = 0; i < from->members.count; i++) {
+		uint16_t member = members[from->members.items[i].index];
+
+		if (member == NOBODY)
+			continue;
+		members_inherit(&pool->members, member, &from->members.items[i]);
+		pool->cut[member] = from->cut[i];
+		pool->seen[member] = from->seen[i];
+	}
+	members_update(&pool->members, now_ms);
+}
+
+static uint16_t heir_of(const struct pool *from, uint16_t member, const uint16_t *members)
+{
+	return member == NOBODY ? NOBODY : members[from->members.items[member].index];
+}
+
+static void inherit_slot(struct pool *pool, uint32_t slot, const struct pool *from,
+			 const uint16_t *members, uint64_t now_ms)
+{
+	const struct transition *transition = &from->transitions.slots[slot];
+	const struct serving *was = &from->served[slot];
+	uint16_t owner = heir_of(from, was->owner, members);
+
+	transition_inherit(&pool->transitions, slot, transition,
+			   members[transition->previous] != NOBODY);
+	if (owner == NOBODY || pool->base[slot] == HASH_NOBODY) {
+		if (was->owner != NOBODY)
+			transition_begin(&pool->transitions, slot,
+					 owner == NOBODY ? 0 : pool->members.items[owner].index,
+					 now_ms);
+		return;
+	}
+	pool->served[slot] = (struct serving){owner, heir_of(from, was->other, members)};
+	pool->members.items[owner].slots++;
+}
+
+int pool_inherit(struct pool *pool, const struct pool *from, bool same_table, uint64_t now_ms)
+{
+	uint16_t *members = members_by_record(pool);
+
+	if (!members)
+		return -ENOMEM;
+	assert(!pool->begun);
+	inherit_members(pool, from, members, now_ms);
+	pool->starting_until_ms = from->starting_until_ms;
+	if (same_table && from->begun) {
+		assert(pool->size == from->size && pool->seed == from->seed);
+		for (uint32_t slot = 0; slot < pool->size; slot++)
+			inherit_slot(pool, slot, from, members, now_ms);
+		transitions_inherit(&pool->transitions, &from->transitions);
+		pool->begun = pool->inherited = true;
+		pool->adopted = from->adopted;
+		pool->doubt = from->doubt && pool->doubt_ms;
+		pool->doubt_until_ms = from->doubt_until_ms;
+	}
+	free(members);
 	return 0;
 }
 

@@ -141,6 +141,18 @@ void members_init(struct members *members, const struct pool_spec *spec)
 	set_backups(members, 0);
 }
 
+void members_inherit(struct members *members, size_t member, const struct member *from)
+{
+	struct member *it = &members->items[member], as_new = *it;
+
+	*it = *from;
+	it->name = as_new.name;
+	it->slots = 0;
+	it->backup = as_new.backup;
+	it->weighs = as_new.weighs;
+	it->counts = as_new.counts; /* as the sum has it */
+}
+
 void members_set_health(struct members *members, size_t member, enum pool_health health,
 			uint64_t now_ms)
 {

@@ -43,6 +43,9 @@ struct members {
 /* Takes over what the specification says; `items` has room for all of it. */
 void members_init(struct members *members, const struct pool_spec *spec);
 
+/* What was known of it in an earlier configuration; members_update goes after all of them. */
+void members_inherit(struct members *members, size_t member, const struct member *from);
+
 /* Each brings the shares to what they are then, of others too where backups come or go. */
 void members_set_health(struct members *members, size_t member, enum pool_health health,
 			uint64_t now_ms);

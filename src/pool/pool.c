@@ -358,7 +358,8 @@ static bool holds(const struct pool *pool, uint32_t slot)
 {
 	uint16_t owner = pool->served[slot].owner;
 
-	return pool->adopted && owner != NOBODY && pool->members.items[owner].share > 0 &&
+	return (pool->adopted || pool->inherited) && owner != NOBODY &&
+	       pool->members.items[owner].share > 0 &&
 	       members_is_awaited(&pool->members, pool->base[slot]);
 }
 

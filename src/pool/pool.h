@@ -104,6 +104,13 @@ enum { POOL_STARTING_MS = 10000 };
  */
 int pool_adopt_slots(struct pool *pool, const uint64_t *slots, uint64_t starting_until_ms,
 		     uint64_t now_ms);
+/*
+ * The same from the pool of an earlier configuration, which ends with this call but for being
+ * freed: what was known of each member that has the same record, and, if `same_table` (seed and
+ * size, and the words in the same place), whose its slots are and what is in transition. Its words
+ * must have been up to date (pool_update_slots). Before anything is set. 0 or -ENOMEM.
+ */
+int pool_inherit(struct pool *pool, const struct pool *from, bool same_table, uint64_t now_ms);
 /* What the base table of a pool was made of. */
 struct pool_before {
 	uint64_t seed;

@@ -29,15 +29,16 @@ struct pool {
 	struct transitions transitions;
 	uint64_t doubt_ms, doubt_until_ms;
 	uint64_t starting_until_ms;
-	uint32_t held; /* slots that are served by another than is wanted */
-	bool adopted;  /* an earlier daemon's slots */
-	bool begun;    /* its words have been written, or adopted */
-	bool doubt;    /* all words have the bit */
-	bool settled;  /* `served` and the counts are as `was` says */
-	bool *cut;     /* by member: its flows are cut for good */
-	bool *seen;    /* by member: it has taken new flows */
-	uint8_t *was;  /* by member: its share then */
-	uint8_t *now;  /* by member: its share now, while settling */
+	uint32_t held;  /* slots that are served by another than is wanted */
+	bool adopted;   /* an earlier daemon's slots */
+	bool inherited; /* an earlier configuration's */
+	bool begun;     /* its words have been written, or adopted */
+	bool doubt;     /* all words have the bit */
+	bool settled;   /* `served` and the counts are as `was` says */
+	bool *cut;      /* by member: its flows are cut for good */
+	bool *seen;     /* by member: it has taken new flows */
+	uint8_t *was;   /* by member: its share then */
+	uint8_t *now;   /* by member: its share now, while settling */
 };
 
 /* HASH_NOBODY becomes NOBODY. */

@@ -181,6 +181,37 @@ void transition_adopt(struct transitions *all, uint32_t at, uint64_t word, uint6
 	slot->weak = (word & ABI_SLOT_ASK) != 0;
 }
 
+void transition_inherit(struct transitions *all, uint32_t at, const struct transition *from,
+			bool keeps_previous)
+{
+	struct transition *slot = &all->slots[at];
+
+	*slot = *from;
+	if (!keeps_previous)
+		slot->previous = slot->weak = 0;
+	/* Who is only remembered is so for packets that name two. */
+	if (!all->weakens && !slot->on)
+		slot->previous = 0;
+	if (!all->weakens)
+		slot->weak = 0;
+	all->count += slot->on;
+}
+
+void transitions_inherit(struct transitions *all, const struct transitions *from)
+{
+	all->hold_from_ms = from->hold_from_ms;
+	all->hold_until_ms = from->hold_until_ms;
+	all->wait_until_ms = from->wait_until_ms;
+	all->next_turn_ms = all->next_ripe_ms = UINT64_MAX;
+	for (uint32_t at = 0; at < all->size; at++) {
+		if (all->slots[at].on)
+			expect(all, &all->slots[at]);
+		else
+			all->next_turn_ms =
+				earlier_of(all->next_turn_ms, turn_ms(all, &all->slots[at]));
+	}
+}
+
 void transitions_wait(struct transitions *all, uint64_t now_ms)
 {
 	uint64_t last_ms = time_later_ms(all->hold_from_ms, TRANSITION_WAITS * all->idle_ms);

@@ -59,6 +59,13 @@ void transition_come(struct transitions *all, uint32_t slot, uint32_t to, uint64
  * better: he had it later than who it was told of, and is known if it says that he has it. */
 void transition_adopt(struct transitions *all, uint32_t slot, uint64_t word, uint64_t now_ms);
 /*
+ * As another pool's, whose place this one takes: the slot, with its previous owner only if that is
+ * still there; and once, when all slots are through, what holds for all of them.
+ */
+void transition_inherit(struct transitions *all, uint32_t slot, const struct transition *from,
+			bool keeps_previous);
+void transitions_inherit(struct transitions *all, const struct transitions *from);
+/*
  * Flows go on without entries, by their slots' previous owners alone, for the flow table has no
  * place for them: none ends for idle_ms, but one that has waited for TRANSITION_WAITS times that.
  */

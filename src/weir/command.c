@@ -69,7 +69,8 @@ void command_print_errors(const char *name, const char *file, const struct err_l
 		const struct err *err = &errors->errors[i];
 
 		if (err->line)
-			fprintf(stderr, "%s:%d:%d: %s\n", file, err->line, err->column, err->text);
+			fprintf(stderr, "%s:%d:%d: %s\n", err->file ? err->file : file, err->line,
+				err->column, err->text);
 		else
 			command_fail(name, "%s", err->text);
 	}

@@ -48,8 +48,12 @@ static void on_signal(uv_signal_t *signal, int number)
 {
 	struct daemon *daemon = signal->data;
 
+	if (number == SIGHUP && daemon->hangup) {
+		daemon->hangup(daemon->arg);
+		return;
+	}
 	if (number == SIGHUP) {
-		log_warn("SIGHUP has no effect: SIGKILL and a new start load a changed file "
+		log_warn("SIGHUP has no effect: a restart loads a changed file "
 			 "without a gap",
 			 "file=%s", log_quote(daemon->file).text);
 		return;

@@ -43,7 +43,8 @@ struct daemon {
 	uv_signal_t signals[3];
 	struct control *control; /* NULL: not listening yet */
 	daemon_report *report;
-	daemon_request *request; /* NULL: the state is all that can be asked for */
+	daemon_request *request;   /* NULL: the state is all that can be asked for */
+	void (*hangup)(void *arg); /* SIGHUP; NULL: it has no effect */
 	void *arg;
 	uv_timer_t watch;
 	const struct links *links; /* watched */

@@ -368,7 +368,7 @@ static void change_list(struct dp_tables *tables)
 	};
 	struct access access;
 	struct err err = {0};
-	uint32_t flags;
+	uint32_t list;
 
 	assert_int_equal(prefix_parse("203.0.113.0/24", &allow[0]), 0);
 	assert_int_equal(prefix_parse("2001:db8:c::/48", &allow[1]), 0);
@@ -376,9 +376,11 @@ static void change_list(struct dp_tables *tables)
 	for (size_t i = 0; i < conf.deny_count; i++)
 		deny[i] = (struct prefix){addr_from4(htonl(0x0b000000U + (uint32_t)i)), 32};
 	assert_int_equal(access_init(&access, tables, &err), 0);
-	assert_int_equal(access_write(&access, &conf, WORLD_GUARD, &flags, &err), 0);
-	assert_int_equal(flags, ABI_SERVICE_ACCESS);
-	__atomic_or_fetch(&tables->services[WORLD_GUARD].flags, flags, __ATOMIC_RELEASE);
+	assert_int_equal(access_build(&access, &conf, WORLD_GUARD, &list, &err), 0);
+	assert_int_not_equal(list, 0);
+	__atomic_store_n(&tables->services[WORLD_GUARD].access, list, __ATOMIC_RELEASE);
+	__atomic_or_fetch(&tables->services[WORLD_GUARD].flags, ABI_SERVICE_ACCESS,
+			  __ATOMIC_RELEASE);
 	dp_tables_wait(tables);
 	access_drop(&access);
 	access_fini(&access);

@@ -43,8 +43,9 @@ static void test_err_set(void **state)
 
 static void test_err_list_sorts(void **state)
 {
-	static const struct err places[] = {
-		{3, 1, ""}, {1, 9, ""}, {1, 2, ""}, {3, 1, ""}, {0, 0, ""}};
+	static const struct {
+		int line, column;
+	} places[] = {{3, 1}, {1, 9}, {1, 2}, {3, 1}, {0, 0}};
 	static const int order[] = {4, 2, 1, 0, 3}; /* the two at 3:1 as they came */
 	struct err_list list = {0};
 

@@ -37,7 +37,7 @@ static const struct wrong_case wrong_cases[] = {
 
 	/* --- keys --- */
 	{NODE "nodes: 1\n", {{2, 1, "unknown key \"nodes\" (did you mean node?)"}}},
-	{NODE "qqq: 1\n", {{2, 1, "unknown key \"qqq\", expected one of node, seed, pools, bgp"}}},
+	{NODE "qqq: 1\n", {{2, 1, "unknown key \"qqq\", expected one of node, source, seed"}}},
 	{NODE "agent: {}\n", {{2, 1, "unknown key \"agent\""}}},
 	{NODE NODE, {{2, 1, "node is given twice, first in line 1"}}},
 	{"seed: x\n", {{1, 1, "node is missing, expected a mapping"}}},
@@ -51,7 +51,7 @@ static const struct wrong_case wrong_cases[] = {
 	  {2, 43, "unknown key \"addres\" (did you mean address?)"}}},
 	{BACKENDS("b1"), {{2, 32, "an element of backends is a single value, expected a mapping"}}},
 	{NODE "seed\xd1\x81: x\n", {{2, 1, "unknown key \"seed\\xd1\\x81\""}}},
-	{NODE "source: {file: x}\n", {{2, 1, "source does not work yet"}}},
+	{NODE "source: {file: /none}\n", {{2, 16, "cannot open /none"}}},
 
 	/* --- the node --- */
 	{"node: {interfaces: eth0}\n", {{1, 20, "interfaces is a single value, expected a list"}}},

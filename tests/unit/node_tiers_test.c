@@ -48,12 +48,15 @@ static bool is_believed(const char *text)
 static void write_list(const char *const *texts, size_t count)
 {
 	struct prefix list[4];
+	struct tiers tiers;
 	struct conf_node node = {.decap = count > 0, .balancers = list, .balancer_count = count};
 	struct err err;
 
 	for (size_t i = 0; i < count; i++)
 		assert_int_equal(prefix_parse(texts[i], &list[i]), 0);
-	assert_int_equal(tiers_write(&node, native_tables(native), &err), 0);
+	assert_int_equal(tiers_add(&tiers, &node, native_tables(native), &err), 0);
+	tiers_drop(&tiers);
+	tiers_fini(&tiers);
 	assert_int_equal(count_believed(), count);
 	for (size_t i = 0; i < count; i++)
 		assert_true(is_believed(texts[i]));

@@ -2,6 +2,7 @@
 /* What is announced, how and to whom: values against each other. */
 #include <string.h>
 
+#include "conf/source.h"
 #include "conf/verify/verify.h"
 
 enum { AS_TRANS = 23456, AS_LAST_16 = 65535, SECOND_MS = 1000, TABLE_LOCAL = 255 };
@@ -138,7 +139,8 @@ static void check_shared(struct reader *reader, const struct conf *conf, struct 
 		reader_error(reader, b->place,
 			     "VIP %s is also of service \"%s\" in line %d, whose announce has "
 			     "another %s, expected the same",
-			     b->key, verify_name(first->name), first->place.line, what);
+			     b->key, verify_name(first->name), source_line(first->place.line),
+			     what);
 	}
 }
 

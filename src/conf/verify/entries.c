@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conf/source.h"
 #include "conf/verify/verify.h"
 
 static int compare_entries(const void *a, const void *b)
@@ -56,11 +57,12 @@ void entries_refuse_twins(struct reader *reader, struct entries *entries, const 
 		else if (entry->owner)
 			reader_error(reader, entry->place,
 				     "%s %s of %s is that of %s in line %d, expected another", what,
-				     entry->key, entry->owner, first->owner, first->place.line);
+				     entry->key, entry->owner, first->owner,
+				     source_line(first->place.line));
 		else
 			reader_error(reader, entry->place,
 				     "%s %s is there already in line %d, expected it once", what,
-				     entry->key, first->place.line);
+				     entry->key, source_line(first->place.line));
 	}
 }
 

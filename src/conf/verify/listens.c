@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conf/source.h"
 #include "conf/verify/verify.h"
 
 /* The distinct listens of one VIP. */
@@ -53,8 +54,8 @@ static void check_overlap(struct reader *reader, const struct entry *a, const st
 		     "%s of %s overlaps %s of %s in line %d on VIP %.*s, expected one within the "
 		     "other or none in common",
 		     conf_listen_format(second->at, one), second->owner,
-		     conf_listen_format(first->at, other), first->owner, first->place.line,
-		     (int)strcspn(a->key, " "), a->key);
+		     conf_listen_format(first->at, other), first->owner,
+		     source_line(first->place.line), (int)strcspn(a->key, " "), a->key);
 }
 
 /* Kept to be looked at later, together with the same two of other VIPs. */

@@ -69,11 +69,10 @@ static bool has_second_chance(const struct conf *conf, const struct conf_pool *p
 	return false;
 }
 
-int assemble_pool(const struct conf *conf, const struct conf_pool *pool, const uint32_t *indices,
-		  enum pool_health health, struct pool **ret)
+/* All of a specification but the members. */
+static struct pool_spec spec_of(const struct conf *conf, const struct conf_pool *pool)
 {
-	struct pool_member_spec *members = calloc(pool->backend_count, sizeof(*members));
-	struct pool_spec spec = {
+	return (struct pool_spec){
 		.name = pool->name,
 		.seed = assemble_seed(conf->seed),
 		.tokens = pool->hash == CONF_HASH_RING ? pool->tokens : 0,
@@ -85,13 +84,45 @@ int assemble_pool(const struct conf *conf, const struct conf_pool *pool, const u
 		.idle_ms = conf->node.flows.established_ms,
 		.datagram_ms = conf->node.flows.udp_ms,
 		.doubt_ms = has_second_chance(conf, pool) ? conf->node.flows.established_ms : 0,
-		.members = members,
 		.member_count = pool->backend_count,
 	};
+}
+
+static bool same_backend(const struct conf_backend *one, const struct conf_backend *two)
+{
+	return strcmp(one->name, two->name) == 0 && addr_equal(&one->address, &two->address) &&
+	       one->port == two->port && one->weight == two->weight && one->backup == two->backup;
+}
+
+bool assemble_pool_same(const struct conf *conf, const struct conf_pool *pool,
+			const struct conf *other, const struct conf_pool *other_pool)
+{
+	struct pool_spec one = spec_of(conf, pool), two = spec_of(other, other_pool);
+
+	if (strcmp(one.name, two.name) != 0 || one.seed != two.seed || one.tokens != two.tokens ||
+	    one.table_size != two.table_size || one.on_down_keep_ms != two.on_down_keep_ms ||
+	    one.backup_below != two.backup_below || one.slow_start_ms != two.slow_start_ms ||
+	    one.drain_limit_ms != two.drain_limit_ms || one.idle_ms != two.idle_ms ||
+	    one.datagram_ms != two.datagram_ms || one.doubt_ms != two.doubt_ms ||
+	    one.member_count != two.member_count)
+		return false;
+	for (size_t i = 0; i < one.member_count; i++) {
+		if (!same_backend(&pool->backends[i], &other_pool->backends[i]))
+			return false;
+	}
+	return true;
+}
+
+int assemble_pool(const struct conf *conf, const struct conf_pool *pool, const uint32_t *indices,
+		  enum pool_health health, struct pool **ret)
+{
+	struct pool_member_spec *members = calloc(pool->backend_count, sizeof(*members));
+	struct pool_spec spec = spec_of(conf, pool);
 	int error;
 
 	if (!members)
 		return -ENOMEM;
+	spec.members = members;
 	for (size_t i = 0; i < pool->backend_count; i++) {
 		const struct conf_backend *backend = &pool->backends[i];
 

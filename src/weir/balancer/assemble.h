@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "conf/conf.h"
@@ -30,6 +31,11 @@ enum pool_admin assemble_admin(enum conf_state state);
  */
 int assemble_pool(const struct conf *conf, const struct conf_pool *pool, const uint32_t *indices,
 		  enum pool_health health, struct pool **ret);
+
+/* Whether two configurations make the same pool of it, but for the state that each backend is
+ * wanted in. */
+bool assemble_pool_same(const struct conf *conf, const struct conf_pool *pool,
+			const struct conf *other, const struct conf_pool *other_pool);
 
 /* enum tunnel_mode. */
 uint8_t assemble_mode(const struct conf_service *service);

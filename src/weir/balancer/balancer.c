@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How a configuration gets into tables that packets read meanwhile. First every backend, service
- * and pool is given its place: the one it has had, if an earlier daemon left it one, else a free
- * one. Then the tables are written in the order in which nothing points at what is not there yet:
- * backends, slots, services, VIPs. Last, what the configuration no longer names is taken away in
- * the opposite order. Every step is valid by itself, so a packet in between finds either the old
- * or the new answer.
+ * How a configuration gets into tables that packets read meanwhile, at a start and in place of
+ * another. First every backend, service and pool is given its place: the one it has had, if an
+ * earlier daemon or configuration left it one, else a free one; and room is made sure of. Up to
+ * here it may fail, and nothing has changed. Then the tables are written in the order in which
+ * nothing points at what is not there yet: backends, slots, services, VIPs. Last, what the
+ * configuration no longer names is taken away in the opposite order. Every step is valid by itself,
+ * so a packet in between finds either the old or the new answer.
  */
 #include "weir/balancer/balancer.h"
 
@@ -25,7 +26,34 @@ uint64_t balancer_starting_until_ms(const struct dp_tables *tables)
 	return tables->node->began_s * 1000ULL + POOL_STARTING_MS;
 }
 
-static int fill(struct balancer *balancer, struct err *err)
+size_t balanced_service_before(const struct balancer *balancer, size_t service)
+{
+	const struct balancer *from = balancer->from;
+	uint32_t record = balancer->services[service];
+
+	if (!from)
+		return SIZE_MAX;
+	if (service < from->conf->service_count && from->services[service] == record)
+		return service;
+	for (size_t i = 0; i < from->conf->service_count; i++) {
+		if (from->services[i] == record)
+			return i;
+	}
+	return SIZE_MAX;
+}
+
+/* Where there is no room for the old beside the new at a start, the old goes first. */
+static int reserve(struct balancer *balancer, struct err *err)
+{
+	int ret = reserve_all(balancer, err);
+
+	if (!ret || balancer->from || ret == -ENOMEM)
+		return ret;
+	ret = reserve_make_room(balancer, err);
+	return ret ? ret : reserve_all(balancer, err);
+}
+
+static int plan(struct balancer *balancer, struct err *err)
 {
 	int ret = places_build_pools(balancer, err);
 
@@ -33,59 +61,125 @@ static int fill(struct balancer *balancer, struct err *err)
 		ret = places_claim_services(balancer, err);
 	if (!ret)
 		ret = places_find_slots(balancer, err);
+	if (!ret && !balancer->from && write_adopt(balancer))
+		ret = err_set(err, -ENOMEM, "out of memory");
 	if (ret)
 		return ret;
 	flips_find(balancer);
-	return write_all(balancer, err);
+	return reserve(balancer, err);
+}
+
+static struct balancer *make(const struct conf *conf, struct dp_tables *tables,
+			     const struct balancer_start *start)
+{
+	struct balancer *balancer = calloc(1, sizeof(*balancer));
+
+	if (!balancer)
+		return NULL;
+	balancer->conf = conf;
+	balancer->tables = tables;
+	balancer->start = *start;
+	balancer->relying = start->relying;
+	balancer->arg = start->arg;
+	balancer->pools = calloc(conf->pool_count + 1, sizeof(*balancer->pools));
+	balancer->services = calloc(conf->service_count + 1, sizeof(*balancer->services));
+	balancer->flip_until_ms = calloc(conf->service_count + 1, sizeof(uint64_t));
+	balancer->flips_now = calloc(conf->service_count + 1, sizeof(bool));
+	if (balancer->pools && balancer->services && balancer->flip_until_ms && balancer->flips_now)
+		return balancer;
+	balancer_free(balancer);
+	return NULL;
 }
 
 int balancer_new(const struct conf *conf, struct dp_tables *tables,
 		 const struct balancer_start *start, struct balancer **ret, struct err *err)
 {
-	struct balancer *balancer = calloc(1, sizeof(*balancer));
+	struct balancer *balancer = make(conf, tables, start);
 	int error;
 
-	if (!balancer)
-		return err_set(err, -ENOMEM, "out of memory");
-	balancer->conf = conf;
-	balancer->tables = tables;
-	balancer->start = start;
-	balancer->relying = start->relying;
-	balancer->arg = start->arg;
-	if (start->relying)
-		balancer->relied = start->relying(start->arg);
-	balancer->pools = calloc(conf->pool_count + 1, sizeof(*balancer->pools));
-	balancer->services = calloc(conf->service_count + 1, sizeof(*balancer->services));
-	balancer->flip_until_ms = calloc(conf->service_count + 1, sizeof(uint64_t));
-	if (!balancer->pools || !balancer->services || !balancer->flip_until_ms ||
-	    survey_init(&balancer->survey, tables))
+	if (!balancer || survey_init(&balancer->survey, tables))
 		error = err_set(err, -ENOMEM, "out of memory");
 	else
-		error = fill(balancer, err);
+		error = plan(balancer, err);
 	if (error) {
 		balancer_free(balancer);
 		return error;
 	}
-	/* What only the old configuration needed the next program need not have. */
-	tables->node->features = balancer_features(conf);
-	balancer->start = NULL;
+	if (start->relying)
+		balancer->relied = start->relying(start->arg);
+	balancer_commit(balancer);
 	*ret = balancer;
 	return 0;
 }
 
+int balancer_prepare(const struct conf *conf, struct balancer *from,
+		     const struct balancer_start *start, struct balancer **ret, struct err *err)
+{
+	struct balancer *balancer = make(conf, from->tables, start);
+	int error;
+
+	if (!balancer)
+		return err_set(err, -ENOMEM, "out of memory");
+	/* What pools know is what their words say. */
+	balancer_settle(from, start->now_ms);
+	balancer->from = from;
+	error = plan(balancer, err);
+	if (error)
+		balancer_free(balancer);
+	else
+		*ret = balancer;
+	return error;
+}
+
+/* What goes on from the balancer whose place this one takes, which then is no more. */
+static void take_over(struct balancer *balancer)
+{
+	struct balancer *from = balancer->from;
+
+	balancer->relied = from->relied;
+	balancer->next_look_ms = from->next_look_ms;
+	survey_take_over(balancer);
+	for (size_t i = 0; i < balancer->conf->pool_count; i++) {
+		if (balancer->pools[i].stays)
+			balancer->pools[i].from->pool = NULL;
+		balancer->pools[i].from = NULL;
+	}
+}
+
+void balancer_commit(struct balancer *balancer)
+{
+	if (balancer->from)
+		take_over(balancer);
+	write_all(balancer);
+	reserve_end(balancer, false);
+	/* What only the old configuration needed the next program need not have. */
+	balancer->tables->node->features = balancer_features(balancer->conf);
+	balancer_free(balancer->from);
+	balancer->from = NULL;
+}
+
+/* One that has not been committed leaves what belongs to the other. */
 void balancer_free(struct balancer *balancer)
 {
 	if (!balancer)
 		return;
+	reserve_end(balancer, true);
 	for (size_t i = 0; balancer->pools && i < balancer->conf->pool_count; i++) {
-		pool_free(balancer->pools[i].pool);
+		if (!balancer->from || !balancer->pools[i].stays)
+			pool_free(balancer->pools[i].pool);
 		free(balancer->pools[i].records);
 	}
 	free(balancer->pools);
 	free(balancer->services);
 	free(balancer->flip_until_ms);
+	free(balancer->flips_now);
 	survey_fini(&balancer->survey);
 	free(balancer);
+}
+
+bool balancer_pool_stays(const struct balancer *balancer, size_t pool)
+{
+	return balancer->pools[pool].stays;
 }
 
 const struct conf *balancer_conf(const struct balancer *balancer)

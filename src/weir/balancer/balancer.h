@@ -24,7 +24,7 @@ struct balancer;
 /* Until when tables that began empty name who only stands in for others (pool_adopt_slots). */
 uint64_t balancer_starting_until_ms(const struct dp_tables *tables);
 
-/* How a balancer begins. */
+/* How a balancer begins; of one that takes another's place, how what is new in it does. */
 struct balancer_start {
 	enum pool_health health;    /* of backends that no earlier daemon left up */
 	enum pool_health unchecked; /* the same of those in pools without checks */
@@ -34,7 +34,7 @@ struct balancer_start {
 	void (*new_service)(void *arg, uint32_t record);
 	/* A pool is built, nothing told to it and no table written yet: for what is to hold from
 	 * the first packet on. May be NULL. */
-	void (*prepare)(void *arg, size_t at, struct pool *pool);
+	void (*prepare)(void *arg, const struct conf *conf, size_t at, struct pool *pool);
 	/* How many flows, over all time, went on without an entry that they should have
 	 * (ABI_EVENT_FLOW_RELIES). Asked as long as the balancer lives. NULL: none. */
 	uint64_t (*relying)(void *arg);
@@ -47,7 +47,24 @@ struct balancer_start {
  */
 int balancer_new(const struct conf *conf, struct dp_tables *tables,
 		 const struct balancer_start *start, struct balancer **ret, struct err *err);
+/* One that was only prepared takes back what it has reserved. */
 void balancer_free(struct balancer *balancer);
+
+/*
+ * Another configuration in place of the one that runs, as a start over its tables would bring it
+ * in, but that what is known goes on: pools in which nothing changed are taken over as they are,
+ * and of others what is known of their members and slots (pool_inherit).
+ *
+ * Prepares a balancer in place of `from`, which goes on as before. Packets meet nothing new. All
+ * that can fail does so here: -ENOSPC, -ENOMEM. Then commit, or free, before anything of `from`
+ * changes.
+ */
+int balancer_prepare(const struct conf *conf, struct balancer *from,
+		     const struct balancer_start *start, struct balancer **ret, struct err *err);
+/* Brings it into the tables, and frees the one whose place it takes. */
+void balancer_commit(struct balancer *balancer);
+/* Since the last commit: the pool is the same as before, but for what is to be told to it. */
+bool balancer_pool_stays(const struct balancer *balancer, size_t pool);
 
 const struct conf *balancer_conf(const struct balancer *balancer);
 /* Pools, members and services are named by their place in the configuration. */

@@ -65,22 +65,31 @@ static uint64_t end_ms(const struct balancer *balancer, uint64_t now_ms)
 	return now_ms + (idle_ms ? idle_ms : 1);
 }
 
+/* Since when an earlier daemon's goes on is not known; an earlier configuration's is. */
+static uint64_t rest_ms(const struct balancer *balancer, size_t at, uint64_t until_ms)
+{
+	size_t before = balanced_service_before(balancer, at);
+
+	return before == SIZE_MAX ? until_ms : balancer->from->flip_until_ms[before];
+}
+
 void flips_find(struct balancer *balancer)
 {
-	uint64_t until_ms = end_ms(balancer, balancer->start->now_ms);
+	uint64_t until_ms = end_ms(balancer, balancer->start.now_ms);
 	size_t services = balancer->conf->service_count;
 	bool any = false;
 
-	balancer->flips_from_ms = balancer->start->now_ms;
-
 	for (size_t i = 0; i < services; i++) {
-		balancer->flip_until_ms[i] = flips_now(balancer, i) ? until_ms : 0;
-		any |= balancer->flip_until_ms[i] > 0;
+		balancer->flips_now[i] = flips_now(balancer, i);
+		balancer->flip_until_ms[i] = balancer->flips_now[i] ? until_ms : 0;
+		any |= balancer->flips_now[i];
 	}
 	for (size_t i = 0; i < services; i++) {
-		if (!balancer->flip_until_ms[i] && flips_on(balancer, i, any))
-			balancer->flip_until_ms[i] = until_ms;
+		if (!balancer->flips_now[i] && flips_on(balancer, i, any))
+			balancer->flip_until_ms[i] = rest_ms(balancer, i, until_ms);
 	}
+	balancer->flips_from_ms = balancer->from && !any ? balancer->from->flips_from_ms
+							 : balancer->start.now_ms;
 }
 
 static void end(struct abi_service *service)
@@ -99,7 +108,7 @@ void flips_write(struct balancer *balancer)
 	for (size_t i = 0; i < balancer->conf->service_count; i++) {
 		struct abi_service *service = record(balancer, i);
 
-		if (!balancer->flip_until_ms[i] || !flips_now(balancer, i))
+		if (!balancer->flips_now[i])
 			continue;
 		service->old_policy = service->policy;
 		service->old_source_prefix4 = service->source_prefix4;
@@ -110,11 +119,13 @@ void flips_write(struct balancer *balancer)
 	}
 }
 
-bool flips_are_of(const struct balancer *balancer, const struct balanced_pool *pool)
+bool flips_begin_of(const struct balancer *balancer, const struct balanced_pool *pool)
 {
 	for (size_t i = 0; i < balancer->conf->service_count; i++) {
-		if (balancer->flip_until_ms[i] &&
-		    balanced_pool(balancer, balancer->conf->services[i].pool) == pool)
+		bool begins = balancer->from ? balancer->flips_now[i]
+					     : balancer->flip_until_ms[i] > 0;
+
+		if (begins && balanced_pool(balancer, balancer->conf->services[i].pool) == pool)
 			return true;
 	}
 	return false;

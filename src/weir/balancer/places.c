@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Which place each backend, service and pool has in the tables: the one it has had, if an earlier
- * daemon left it one, else a free one.
+ * daemon or configuration left it one, else a free one. Which pool is still the same.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -54,26 +54,60 @@ static int claim_backends(struct balancer *balancer, struct records *records, si
 	if (!pool->records)
 		return err_set(err, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < conf->backend_count; i++) {
-		uint64_t identity = assemble_record_identity(conf, &conf->backends[i]);
-		struct abi_backend *backend;
 		bool is_new;
 
-		pool->records[i] = records_claim(records, identity, &is_new);
+		pool->records[i] = records_claim(
+			records, assemble_record_identity(conf, &conf->backends[i]), &is_new);
 		if (!pool->records[i])
-			return err_set(err, -ENOSPC, "the tables hold %d backends at most",
+			return err_set(err, -ENOSPC,
+				       "the tables hold %d backends at most, with those that go",
 				       ABI_BACKENDS - 1);
-		backend = &balancer->tables->backends[pool->records[i]];
-		if (is_new) {
-			backend->flags = 0;
-			backend->generation++;
-			backend->identity = identity;
-			balancer->start->new_backend(balancer->start->arg, pool->records[i]);
-		}
-		dp_tables_set_tunnel(backend, &conf->backends[i].address);
-		backend->port = PKT_BE16(conf->backends[i].port);
 	}
-	write_weights(balancer, at);
 	return 0;
+}
+
+static void write_backend(struct balancer *balancer, size_t pool, size_t member)
+{
+	const struct conf_pool *conf = &balancer->conf->pools[pool];
+	const struct conf_backend *conf_backend = &conf->backends[member];
+	uint32_t record = balancer->pools[pool].records[member];
+	struct abi_backend *backend = &balancer->tables->backends[record];
+	uint64_t identity = assemble_record_identity(conf, conf_backend);
+
+	if (backend->identity != identity) {
+		backend->flags = 0;
+		backend->generation++;
+		backend->identity = identity;
+		balancer->survey.flows[record] = 0;
+		balancer->start.new_backend(balancer->start.arg, record);
+	}
+	dp_tables_set_tunnel(backend, &conf_backend->address);
+	backend->port = PKT_BE16(conf_backend->port);
+}
+
+static void write_service_owner(struct balancer *balancer, size_t at)
+{
+	const char *name = balancer->conf->services[at].name;
+	uint64_t identity = assemble_name_identity("service", name);
+	struct abi_service *service = &balancer->tables->services[balancer->services[at]];
+
+	if (service->identity == identity)
+		return;
+	service->identity = identity;
+	balancer->start.new_service(balancer->start.arg, balancer->services[at]);
+}
+
+void places_write(struct balancer *balancer)
+{
+	for (size_t i = 0; i < balancer->conf->pool_count; i++) {
+		if (balancer->pools[i].stays)
+			continue;
+		for (size_t m = 0; m < balancer->conf->pools[i].backend_count; m++)
+			write_backend(balancer, i, m);
+		write_weights(balancer, i);
+	}
+	for (size_t i = 0; i < balancer->conf->service_count; i++)
+		write_service_owner(balancer, i);
 }
 
 int places_claim_services(struct balancer *balancer, struct err *err)
@@ -86,17 +120,14 @@ int places_claim_services(struct balancer *balancer, struct err *err)
 		return err_set(err, ret, "out of memory");
 	for (size_t i = 0; i < balancer->conf->service_count && !ret; i++) {
 		const char *name = balancer->conf->services[i].name;
-		uint64_t identity = assemble_name_identity("service", name);
 		bool is_new;
 
-		balancer->services[i] = records_claim(&records, identity, &is_new);
-		if (!balancer->services[i]) {
-			ret = err_set(err, -ENOSPC, "the tables hold %d services at most",
+		balancer->services[i] =
+			records_claim(&records, assemble_name_identity("service", name), &is_new);
+		if (!balancer->services[i])
+			ret = err_set(err, -ENOSPC,
+				      "the tables hold %d services at most, with those that go",
 				      ABI_SERVICES - 1);
-		} else if (is_new) {
-			balancer->tables->services[balancer->services[i]].identity = identity;
-			balancer->start->new_service(balancer->start->arg, balancer->services[i]);
-		}
 	}
 	records_fini(&records);
 	return ret;
@@ -105,6 +136,11 @@ int places_claim_services(struct balancer *balancer, struct err *err)
 /* The range that the pool's services point at already, if it has the right size. */
 static bool find_old_slots(const struct balancer *balancer, struct balanced_pool *pool)
 {
+	if (pool->from)
+		pool->first_slot = pool->from->first_slot;
+	if (balancer->from)
+		return pool->from &&
+		       pool_table_size(pool->from->pool) == pool_table_size(pool->pool);
 	for (uint32_t i = 1; i < ABI_SERVICES; i++) {
 		const struct abi_service *service = &balancer->tables->services[i];
 
@@ -130,7 +166,7 @@ static size_t use(struct range *used, size_t count, uint64_t table)
 	return count + 1;
 }
 
-/* Ranges that packets find now; `used` has room for two a service. */
+/* Ranges that packets find now; `used` has room for two a service, and for earlier pools. */
 static size_t ranges_in_use(const struct balancer *balancer, struct range *used)
 {
 	size_t count = 0;
@@ -141,6 +177,11 @@ static size_t ranges_in_use(const struct balancer *balancer, struct range *used)
 		count = use(used, count, service->table);
 		if (service->flags & ABI_SERVICE_FLIP && !balancer->no_room_for_flips)
 			count = use(used, count, service->old_table);
+	}
+	for (size_t i = 0; balancer->from && i < balancer->from->conf->pool_count; i++) {
+		const struct balanced_pool *pool = &balancer->from->pools[i];
+
+		count = use(used, count, abi_table(pool->first_slot, pool_table_size(pool->pool)));
 	}
 	return count;
 }
@@ -176,6 +217,9 @@ static int make_room(struct balancer *balancer, struct range *used, size_t *ret_
 {
 	bool any = false;
 
+	/* A running node does not lose flows for a new file. */
+	if (balancer->from)
+		return -ENOSPC;
 	if (!balancer->no_room_for_flips) {
 		balancer->no_room_for_flips = true;
 		return find_free_slots(balancer, used, ret_pool);
@@ -191,7 +235,9 @@ static int make_room(struct balancer *balancer, struct range *used, size_t *ret_
 
 int places_find_slots(struct balancer *balancer, struct err *err)
 {
-	struct range *used = calloc(2 * ABI_SERVICES + balancer->conf->pool_count, sizeof(*used));
+	size_t earlier = balancer->from ? balancer->from->conf->pool_count : 0;
+	struct range *used =
+		calloc(2 * ABI_SERVICES + balancer->conf->pool_count + earlier, sizeof(*used));
 	const struct pool *pool;
 	size_t at = 0;
 	int ret;
@@ -208,8 +254,9 @@ int places_find_slots(struct balancer *balancer, struct err *err)
 	if (!ret)
 		return 0;
 	pool = balancer->pools[at].pool;
-	return err_set(err, ret, "pool %s: its %u slots do not fit: all pools together have %d",
-		       pool_name(pool), pool_table_size(pool), ABI_SLOTS);
+	return err_set(err, ret, "pool %s: its %u slots do not fit%s: all pools together have %d",
+		       pool_name(pool), pool_table_size(pool),
+		       balancer->from ? " beside those in use" : "", ABI_SLOTS);
 }
 
 /*
@@ -219,7 +266,7 @@ int places_find_slots(struct balancer *balancer, struct err *err)
  */
 static void inherit_health(struct balancer *balancer, size_t at)
 {
-	const struct balancer_start *start = balancer->start;
+	const struct balancer_start *start = &balancer->start;
 	enum pool_health health = balancer->conf->pools[at].check.type == CONF_CHECK_NONE
 					  ? start->unchecked
 					  : start->health;
@@ -231,6 +278,89 @@ static void inherit_health(struct balancer *balancer, size_t at)
 		pool_set_health(pool->pool, i, flags & ABI_BACKEND_HEALTHY ? POOL_HEALTHY : health,
 				start->now_ms);
 	}
+}
+
+/* --- pools of an earlier configuration --- */
+
+/* Mostly they stand where they stood. */
+static struct balanced_pool *find_earlier(const struct balancer *balancer, size_t at)
+{
+	const struct balancer *from = balancer->from;
+	uint64_t identity = balancer->pools[at].identity;
+
+	if (!from)
+		return NULL;
+	if (at < from->conf->pool_count && from->pools[at].identity == identity)
+		return &from->pools[at];
+	for (size_t i = 0; i < from->conf->pool_count; i++) {
+		if (from->pools[i].identity == identity)
+			return &from->pools[i];
+	}
+	return NULL;
+}
+
+static bool stays(const struct balancer *balancer, size_t at)
+{
+	const struct balanced_pool *from = balancer->pools[at].from;
+
+	return from &&
+	       assemble_pool_same(balancer->from->conf,
+				  &balancer->from->conf->pools[from - balancer->from->pools],
+				  balancer->conf, &balancer->conf->pools[at]);
+}
+
+/* Of one that is new here nothing is known. */
+static void begin_health(struct balancer *balancer, size_t at, size_t member)
+{
+	const struct balanced_pool *pool = &balancer->pools[at];
+	const struct balancer_start *start = &balancer->start;
+	bool is_checked = balancer->conf->pools[at].check.type != CONF_CHECK_NONE;
+
+	pool_set_health(pool->pool, member, is_checked ? start->health : start->unchecked,
+			start->now_ms);
+}
+
+static int inherit(struct balancer *balancer, size_t at)
+{
+	const struct balanced_pool *from = balancer->pools[at].from;
+	struct balanced_pool *pool = &balancer->pools[at];
+	bool same_table = from && keeps_seed(balancer) && find_old_slots(balancer, pool);
+	int ret = from ? pool_inherit(pool->pool, from->pool, same_table, balancer->start.now_ms)
+		       : 0;
+
+	if (ret)
+		return ret;
+	for (size_t m = 0; m < pool_member_count(pool->pool); m++) {
+		if (!balancer->tables->backends[pool->records[m]].identity)
+			begin_health(balancer, at, m);
+	}
+	return 0;
+}
+
+/* --- pools --- */
+
+static int build_pool(struct balancer *balancer, size_t at)
+{
+	const struct conf *conf = balancer->conf;
+	struct balanced_pool *pool = &balancer->pools[at];
+	int ret;
+
+	pool->from = find_earlier(balancer, at);
+	pool->stays = stays(balancer, at);
+	if (pool->stays) {
+		pool->pool = pool->from->pool;
+		return 0;
+	}
+	ret = assemble_pool(conf, &conf->pools[at], pool->records, POOL_UNKNOWN, &pool->pool);
+	if (!ret && balancer->from)
+		ret = inherit(balancer, at);
+	if (ret)
+		return ret;
+	if (balancer->start.prepare)
+		balancer->start.prepare(balancer->start.arg, conf, at, pool->pool);
+	if (!balancer->from)
+		inherit_health(balancer, at);
+	return 0;
 }
 
 int places_build_pools(struct balancer *balancer, struct err *err)
@@ -246,16 +376,10 @@ int places_build_pools(struct balancer *balancer, struct err *err)
 		ret = claim_backends(balancer, &records, i, err);
 		if (ret)
 			break;
-		ret = assemble_pool(conf, &conf->pools[i], balancer->pools[i].records, POOL_UNKNOWN,
-				    &balancer->pools[i].pool);
-		if (ret) {
+		ret = build_pool(balancer, i);
+		if (ret)
 			err_set(err, ret, "pool %s: cannot build its table: %s",
 				conf->pools[i].name, strerror(-ret));
-			break;
-		}
-		if (balancer->start->prepare)
-			balancer->start->prepare(balancer->start->arg, i, balancer->pools[i].pool);
-		inherit_health(balancer, i);
 	}
 	records_fini(&records);
 	return ret;

@@ -102,6 +102,23 @@ static bool is_elsewhere(const struct survey *survey, uint32_t slot)
 
 /* --- the balancer's surveys --- */
 
+/*
+ * A walk under way goes on, or a node whose file changes often would never come to the end of one.
+ * Who was told to begin with it and has been built anew since is left out; telling the others a
+ * second time does no harm.
+ */
+void survey_take_over(struct balancer *balancer)
+{
+	balancer->survey = balancer->from->survey;
+	balancer->from->survey = (struct survey){0};
+	balancer->survey.pool = 0;
+	for (size_t i = 0; i < balancer->conf->pool_count; i++) {
+		struct balanced_pool *pool = &balancer->pools[i];
+
+		pool->surveyed = pool->stays && pool->from->surveyed;
+	}
+}
+
 /* Somebody who watches it drain wants to know how many flows are left. */
 static bool drains(const struct balancer *balancer, size_t at, uint64_t now_ms)
 {

@@ -10,10 +10,7 @@
 #include "base/time.h"
 #include "weir/balancer/assemble.h"
 #include "weir/balancer/state.h"
-#include "weir/tables/access.h"
 #include "weir/tables/servers.h"
-#include "weir/tables/tiers.h"
-#include "weir/tables/vips.h"
 
 /* As long as Linux waits for the rest of a datagram. */
 enum { FRAGMENT_MS = 30 * 1000 };
@@ -46,16 +43,12 @@ static void write_node(struct balancer *balancer)
 	node->reply_limit = conf->reply_limit;
 	node->slow_limit = conf->slow_limit;
 	/* Without a prefix the source is the node's own address: balancer_set_source. */
-	node->source4_vary = 0;
-	node->source6_vary = 0;
-	if (conf->has_source4) {
+	if (conf->has_source4)
 		node->source4 = dp_addr(&conf->source4.addr);
-		node->source4_vary = PKT_BE32(host_bits(conf->source4.length, 32));
-	}
-	if (conf->has_source6) {
+	if (conf->has_source6)
 		node->source6 = dp_addr(&conf->source6.addr);
-		node->source6_vary = PKT_BE32(host_bits(conf->source6.length, 128));
-	}
+	node->source4_vary = conf->has_source4 ? PKT_BE32(host_bits(conf->source4.length, 32)) : 0;
+	node->source6_vary = conf->has_source6 ? PKT_BE32(host_bits(conf->source6.length, 128)) : 0;
 }
 
 void write_flag(struct balancer *balancer, size_t at, size_t member, uint64_t now_ms)
@@ -113,25 +106,21 @@ static uint32_t service_flags(const struct conf_service *conf)
 }
 
 /* What a flag speaks of is written before the flag. */
-static int write_service(struct balancer *balancer, struct access *access, size_t at,
-			 struct err *err)
+static void write_service(struct balancer *balancer, size_t at)
 {
 	const struct conf_service *conf = &balancer->conf->services[at];
 	struct abi_service *service = &balancer->tables->services[balancer->services[at]];
-	uint32_t access_flags, policy_flags;
-	int ret = access_write(access, conf, balancer->services[at], &access_flags, err);
+	uint32_t list = balancer->reserved->lists[at], flags = list ? ABI_SERVICE_ACCESS : 0;
 
-	if (ret)
-		return ret;
+	if (list)
+		__atomic_store_n(&service->access, list, __ATOMIC_RELEASE);
 	service->mss = conf->mss_clamp;
 	service->rate_gap = assemble_rate_gap(conf->rate_limit);
 	service->mode = assemble_mode(conf);
-	policy_flags = servers_write_policy(conf, service);
+	flags |= service_flags(conf) | servers_write_policy(conf, service);
 	if (balancer->flip_until_ms[at])
-		policy_flags |= ABI_SERVICE_FLIP;
-	__atomic_store_n(&service->flags, service_flags(conf) | access_flags | policy_flags,
-			 __ATOMIC_RELEASE);
-	return 0;
+		flags |= ABI_SERVICE_FLIP;
+	__atomic_store_n(&service->flags, flags, __ATOMIC_RELEASE);
 }
 
 static void point_service(struct balancer *balancer, size_t at)
@@ -153,36 +142,41 @@ static void point_service(struct balancer *balancer, size_t at)
  * should not, but one whose slots are in transition (flips.c), so only who begins just then is
  * lost.
  */
-static int write_services(struct balancer *balancer, struct access *access, struct err *err)
+static void write_services(struct balancer *balancer)
 {
-	int ret = 0;
-
-	for (size_t i = 0; i < balancer->conf->service_count && !ret; i++)
-		ret = write_service(balancer, access, i, err);
-	if (ret)
-		return ret;
+	for (size_t i = 0; i < balancer->conf->service_count; i++)
+		write_service(balancer, i);
 	for (size_t i = 0; i < balancer->conf->service_count; i++)
 		point_service(balancer, i);
 	__atomic_store_n(&balancer->tables->node->slot_seed, assemble_seed(balancer->conf->seed),
 			 __ATOMIC_RELEASE);
-	return 0;
 }
 
 /* --- taking away --- */
 
-static int drop_old_records(struct balancer *balancer, struct err *err)
+/* Marks what the configuration names. Returns whether anything else is there. */
+static bool mark_records(struct balancer *balancer)
 {
-	uint8_t *keep = calloc(ABI_BACKENDS + ABI_SERVICES, 1);
-	uint8_t *keep_service = keep + ABI_BACKENDS;
+	uint8_t *keep = balancer->reserved->keep, *keep_service = keep + ABI_BACKENDS;
+	bool others = false;
 
-	if (!keep)
-		return err_set(err, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < balancer->conf->service_count; i++)
 		keep_service[balancer->services[i]] = 1;
 	for (size_t i = 0; i < balancer->conf->pool_count; i++) {
 		for (size_t m = 0; m < balancer->conf->pools[i].backend_count; m++)
 			keep[balancer->pools[i].records[m]] = 1;
 	}
+	for (uint32_t i = 1; i < ABI_SERVICES && !others; i++)
+		others = !keep_service[i] && balancer->tables->services[i].identity;
+	for (uint32_t i = 1; i < ABI_BACKENDS && !others; i++)
+		others = !keep[i] && balancer->tables->backends[i].identity;
+	return others;
+}
+
+static void drop_old_records(struct balancer *balancer)
+{
+	const uint8_t *keep = balancer->reserved->keep, *keep_service = keep + ABI_BACKENDS;
+
 	for (uint32_t i = 1; i < ABI_SERVICES; i++) {
 		struct abi_service *service = &balancer->tables->services[i];
 
@@ -197,8 +191,6 @@ static int drop_old_records(struct balancer *balancer, struct err *err)
 		__atomic_store_n(&backend->flags, 0, __ATOMIC_RELEASE);
 		backend->identity = 0;
 	}
-	free(keep);
-	return 0;
 }
 
 /* --- all of it --- */
@@ -224,7 +216,8 @@ static bool finds_followers(const struct balancer *balancer, struct balanced_poo
 	return was_tracked;
 }
 
-/* Whoever left the slots may have ended before it wrote what the flags say. */
+/* Whoever left the slots may have ended before it wrote what the flags say. At a start: a pool that
+ * is already there knows more. */
 static int adopt_slots(struct balancer *balancer, struct balanced_pool *pool)
 {
 	for (size_t i = 0; i < pool_member_count(pool->pool); i++) {
@@ -235,72 +228,59 @@ static int adopt_slots(struct balancer *balancer, struct balanced_pool *pool)
 	}
 	return pool_adopt_slots(pool->pool, balanced_slots(balancer, pool),
 				balancer_starting_until_ms(balancer->tables),
-				balancer->start->now_ms);
+				balancer->start.now_ms);
 }
 
-static int write_slots(struct balancer *balancer, struct err *err)
+int write_adopt(struct balancer *balancer)
 {
-	uint64_t now_ms = balancer->start->now_ms;
 	int ret = 0;
 
 	for (size_t i = 0; i < balancer->conf->pool_count && !ret; i++) {
-		struct balanced_pool *pool = &balancer->pools[i];
-		uint64_t *slots = balanced_slots(balancer, pool);
+		if (balancer->pools[i].adopted)
+			ret = adopt_slots(balancer, &balancer->pools[i]);
+	}
+	return ret;
+}
 
-		if (pool->adopted)
-			ret = adopt_slots(balancer, pool);
-		if (ret)
-			return err_set(err, ret, "out of memory");
-		if (finds_followers(balancer, pool) || flips_are_of(balancer, pool))
+static void write_slots(struct balancer *balancer)
+{
+	uint64_t now_ms = balancer->start.now_ms;
+
+	for (size_t i = 0; i < balancer->conf->pool_count; i++) {
+		struct balanced_pool *pool = &balancer->pools[i];
+		bool holds = finds_followers(balancer, pool) || flips_begin_of(balancer, pool);
+
+		if (holds)
 			pool_hold_slots(pool->pool, now_ms);
+		else if (pool->stays)
+			continue;
 		write_flags(balancer, i, now_ms);
-		pool_write_slots(pool->pool, slots, now_ms);
+		pool_write_slots(pool->pool, balanced_slots(balancer, pool), now_ms);
 		write_flags(balancer, i, now_ms);
 	}
-	return 0;
 }
 
-static int write_tables(struct balancer *balancer, struct access *access, struct vips *vips,
-			struct err *err)
+void write_all(struct balancer *balancer)
 {
-	int ret;
+	struct reserved *reserved = balancer->reserved;
+	bool goes;
 
 	write_node(balancer);
+	places_write(balancer);
 	flips_write(balancer);
-	ret = write_slots(balancer, err);
-	if (!ret)
-		ret = tiers_write(&balancer->conf->node, balancer->tables, err);
-	if (!ret)
-		ret = servers_write(balancer, balancer->tables, err);
-	if (!ret)
-		ret = write_services(balancer, access, err);
-	if (!ret)
-		ret = vips_write(vips, err);
-	if (!ret)
-		ret = servers_drop_old(balancer, balancer->tables, err);
-	if (ret)
-		return ret;
-	vips_drop(vips);
+	write_slots(balancer);
+	servers_write(balancer, balancer->tables);
+	write_services(balancer);
+	vips_write(&reserved->vips);
+	servers_drop_old(balancer, balancer->tables, reserved->keys);
+	tiers_drop(&reserved->tiers);
+	goes = vips_drop(&reserved->vips) > 0;
+	goes |= mark_records(balancer);
+	goes |= access_is_left(&reserved->access);
 	/* Packets that found what is gone by now must be through before it is written over. */
-	dp_tables_wait(balancer->tables);
-	ret = drop_old_records(balancer, err);
-	vips_clear(vips);
-	access_drop(access);
-	return ret;
-}
-
-int write_all(struct balancer *balancer, struct err *err)
-{
-	struct access access;
-	struct vips vips;
-	int ret = access_init(&access, balancer->tables, err);
-
-	if (ret)
-		return ret;
-	ret = vips_init(&vips, balancer->conf, balancer->services, balancer->tables, err);
-	if (!ret)
-		ret = write_tables(balancer, &access, &vips, err);
-	vips_fini(&vips);
-	access_fini(&access);
-	return ret;
+	if (goes)
+		dp_tables_wait(balancer->tables);
+	drop_old_records(balancer);
+	vips_clear(&reserved->vips);
+	access_drop(&reserved->access);
 }

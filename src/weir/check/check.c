@@ -171,7 +171,8 @@ static void print_interfaces(const char *const *interfaces, size_t count)
 static void print_places(const char *kind, const char *path, const struct err_list *list)
 {
 	for (size_t i = 0; i < list->count; i++)
-		printf("%s: %s:%d:%d: %s\n", kind, path, list->errors[i].line,
+		printf("%s: %s:%d:%d: %s\n", kind,
+		       list->errors[i].file ? list->errors[i].file : path, list->errors[i].line,
 		       list->errors[i].column, list->errors[i].text);
 }
 
@@ -409,7 +410,7 @@ static int check_conf(const struct options *options, const char *text, size_t le
 	struct conf *conf;
 	int status = EXIT_OK;
 
-	if (conf_parse(text, length, &conf, errors))
+	if (conf_parse_file(text, length, options->path, &conf, errors))
 		return report_errors(options, errors);
 	conf_warnings(conf, &remarks.warnings);
 	conf_notes(conf, &remarks.notes);

@@ -55,6 +55,25 @@ static void print_head(const char *kind, const json_t *status, const char *ready
 	       is_true(status, "adopted") ? ", took over a running data plane" : "");
 }
 
+static void print_configuration(const json_t *status)
+{
+	const json_t *configuration = json_object_get(status, "configuration");
+	const json_t *refusal = json_object_get(configuration, "refusal");
+	const json_t *first = json_array_get(json_object_get(refusal, "errors"), 0);
+
+	if (!configuration)
+		return;
+	printf("configuration: generation %" JSON_INTEGER_FORMAT ", digest %s\n",
+	       number(configuration, "generation"), text(configuration, "digest"));
+	if (!first)
+		return;
+	printf("%s IS REFUSED", text(status, "file"));
+	if (number(first, "line"))
+		printf(", line %" JSON_INTEGER_FORMAT " column %" JSON_INTEGER_FORMAT,
+		       number(first, "line"), number(first, "column"));
+	printf(": %s\n", text(first, "text"));
+}
+
 static void print_interfaces(const json_t *status)
 {
 	const json_t *item;
@@ -275,6 +294,7 @@ static void print_node(const json_t *status)
 
 	print_head("node", status,
 		   is_true(status, "ready") ? "ready, " : "not ready yet: checks under way, ");
+	print_configuration(status);
 	print_interfaces(status);
 	print_services(status);
 	print_pools(status);

@@ -21,11 +21,11 @@
 #include "weir/node/app_state.h"
 #include "weir/node/attach.h"
 #include "weir/node/history.h"
+#include "weir/node/reload.h"
 #include "weir/node/requests.h"
 #include "weir/node/watch.h"
 
 enum {
-	SETTLE_MS = 50,    /* from the first change of health to the slots' */
 	KNOW_MS = 10000,   /* for what is to be known before the tables from before are exchanged */
 	SURVEYED_MS = 100, /* a longer pause: the flow table has been looked through */
 };
@@ -84,7 +84,7 @@ static void on_settle(uv_timer_t *timer)
 void app_settle_soon(struct app *app)
 {
 	if (!uv_is_active((uv_handle_t *)&app->settle))
-		uv_timer_start(&app->settle, on_settle, SETTLE_MS, 0);
+		uv_timer_start(&app->settle, on_settle, app->conf->node.settle_ms, 0);
 	/* A VIP that nobody serves any more is withdrawn before packets find out. */
 	announcer_look(app);
 }
@@ -94,6 +94,18 @@ static json_t *on_status(void *arg)
 {
 	app_settle(arg);
 	return app_report(arg);
+}
+
+static void on_hangup(void *arg)
+{
+	reload_now(arg);
+}
+
+static json_t *on_request(void *arg, const char *op, const json_t *request)
+{
+	json_t *answer = reload_answer(arg, op, request);
+
+	return answer ? answer : requests_answer(arg, op, request);
 }
 
 static void on_new_backend(void *arg, uint32_t record)
@@ -106,12 +118,14 @@ static uint64_t on_relying(void *arg)
 	return dp_event_count(((struct app *)arg)->dp, ABI_EVENT_FLOW_RELIES);
 }
 
-static void on_pool(void *arg, size_t at, struct pool *pool)
+static void on_pool(void *arg, const struct conf *conf, size_t at, struct pool *pool)
 {
 	struct app *app = arg;
 
-	requests_prepare(app, at, pool);
-	if (!dp_adopted(app->dp) || time_now_ms() < balancer_starting_until_ms(dp_tables(app->dp)))
+	requests_prepare(app, conf, at, pool);
+	/* What tables were says nothing to those that know. */
+	if (!app->balancer && (!dp_adopted(app->dp) ||
+			       time_now_ms() < balancer_starting_until_ms(dp_tables(app->dp))))
 		history_prepare(app, at, pool);
 }
 
@@ -137,7 +151,7 @@ static bool may_serve(const struct app *app, const struct app_backend *backend)
 static bool knows_backends(const struct app *app)
 {
 	for (size_t i = 0; i < app->backend_count; i++) {
-		if (!may_serve(app, &app->backends[i]))
+		if (!may_serve(app, app->backends[i]))
 			return false;
 	}
 	return watch_is_ready(app);
@@ -162,19 +176,19 @@ static bool needs_splitter(const struct conf *conf)
 }
 
 /* The rest works without: then such packets are lost, and counted. */
-static void open_splitter(struct app *app)
+void app_open_splitter(struct app *app)
 {
 	struct err err;
 
-	if (needs_splitter(app->conf) &&
+	if (!app->splitter && needs_splitter(app->conf) &&
 	    splitter_open(&app->daemon.loop, app->dp, &app->splitter, &err))
 		log_warn("packets that are too big cannot be sent in fragments", "reason=%s",
 			 log_quote(err.text).text);
 }
 
-static int fill_tables(struct app *app, struct err *err)
+struct balancer_start app_balancer_start(struct app *app)
 {
-	const struct balancer_start start = {
+	return (struct balancer_start){
 		.health = POOL_UNKNOWN,
 		.unchecked = POOL_HEALTHY,
 		.now_ms = time_now_ms(),
@@ -184,6 +198,11 @@ static int fill_tables(struct app *app, struct err *err)
 		.prepare = on_pool,
 		.arg = app,
 	};
+}
+
+static int fill_tables(struct app *app, struct err *err)
+{
+	const struct balancer_start start = app_balancer_start(app);
 	int ret;
 
 	requests_load(app);
@@ -204,7 +223,7 @@ static int start(struct app *app, struct err *err)
 	if (!ret)
 		ret = attach_open(app, err);
 	if (!ret)
-		open_splitter(app);
+		app_open_splitter(app);
 	/* Tables that packets meet already change only once the interfaces are ours; others are
 	 * filled before any packet meets them. */
 	if (!ret && dp_adopted(app->dp) && !dp_is_beside(app->dp)) {
@@ -225,7 +244,7 @@ static int start(struct app *app, struct err *err)
 	if (ret)
 		return ret;
 	app_settle(app);
-	ret = daemon_listen(&app->daemon, on_status, requests_answer, app, err);
+	ret = daemon_listen(&app->daemon, on_status, on_request, app, err);
 	if (ret)
 		return ret;
 	if (dp_is_beside(app->dp) && !dp_adopted(app->dp))
@@ -234,15 +253,20 @@ static int start(struct app *app, struct err *err)
 		ret = attach_all(app, err);
 	if (ret)
 		return ret;
+	app->daemon.hangup = on_hangup;
 	daemon_watch(&app->daemon, dp_links(app->dp), attach_again, app);
 	daemon_before_end(&app->daemon, announcer_end, app);
-	return app->daemon.end == DAEMON_RUNS ? announcer_open(app, err) : 0;
+	if (app->daemon.end != DAEMON_RUNS)
+		return 0;
+	ret = announcer_open(app, err);
+	return ret ? ret : reload_open(app, err);
 }
 
 /* --- end --- */
 
 static void stop_work(struct app *app)
 {
+	reload_close(app);
 	announcer_close(app);
 	watch_close(app);
 	uv_close((uv_handle_t *)&app->deadline, NULL);
@@ -277,7 +301,7 @@ int app_run(const struct conf *conf, const char *file, bool *ret_again, struct e
 	stop_work(&app);
 	daemon_close(&app.daemon);
 	balancer_free(app.balancer);
-	free(app.backends);
+	reload_free(&app);
 	overrides_fini(&app.overrides);
 	generations_fini(&app.generations);
 	if (!ret && end == DAEMON_STOP)

@@ -16,11 +16,15 @@
 #include "weir/operate/store.h"
 #include "weir/probing/tunnel.h"
 
-/* One a backend of a pool: what its health and next hop callbacks get. */
+/* One a backend of a pool: what its health and next hop callbacks get. It stays where it is for as
+ * long as the backend does, whatever its place in the configuration. */
 struct app_backend {
 	struct app *app;
 	size_t pool;
 	size_t member;
+	bool is_next;               /* of a configuration that does not run yet */
+	bool is_kept;               /* while one takes another's place */
+	bool awaits;                /* its next hop, before it is told to be healthy */
 	struct health_check *check; /* NULL: the pool has no check */
 	struct nexthop_watch *nexthop;
 	struct log_limit log; /* a backend that flaps must not fill the log */
@@ -40,7 +44,7 @@ struct app {
 	struct health *health;
 	struct tunnel *tunnel; /* NULL: no check goes through one */
 	struct nexthops *nexthops;
-	struct app_backend *backends; /* of all pools, in the configuration's order */
+	struct app_backend **backends; /* of all pools, in the configuration's order */
 	size_t backend_count;
 	struct announcer *announcer; /* NULL: this node announces nothing */
 	struct overrides overrides;  /* what operators have set, and the file that keeps it */
@@ -48,8 +52,13 @@ struct app {
 	bool unsaved;                   /* the file is behind */
 	struct generations generations; /* what tables are and were made of, and its file */
 	bool generations_unsaved;
+	struct reload *reload; /* which file is followed, and what became of it */
 };
 
+/* How a balancer of this node begins. */
+struct balancer_start app_balancer_start(struct app *app);
+/* Packets that are too big are fragmented from now on, if the configuration asks for it. */
+void app_open_splitter(struct app *app);
 /* Slots are as the backends' states want them, when it returns. */
 void app_settle(struct app *app);
 /* The same a moment from now, for whatever else changes by then. */

@@ -16,11 +16,25 @@ static int parse(const char *text, size_t length, void *ret, struct err *err)
 	return generations_parse(text, length, ret, err);
 }
 
+static void turn(struct app *app)
+{
+	int changed = generations_turn(&app->generations, app->conf, time_wall_ms());
+
+	if (changed < 0)
+		log_warn("what tables were is not known", "reason=%s",
+			 log_quote(strerror(-changed)).text);
+	app->generations_unsaved |= changed > 0;
+}
+
+void history_turn(struct app *app)
+{
+	turn(app);
+}
+
 void history_load(struct app *app)
 {
 	char path[STORE_PATH_MAX];
 	struct err err;
-	int changed;
 
 	if (store_read(file_of(app, path), parse, &app->generations, &err)) {
 		int code = store_set_aside(path);
@@ -29,11 +43,7 @@ void history_load(struct app *app)
 			  "reason=%s aside=%s.damaged%s%s", log_quote(err.text).text, path,
 			  code ? " failed=" : "", code ? log_quote(strerror(-code)).text : "");
 	}
-	changed = generations_turn(&app->generations, app->conf, time_wall_ms());
-	if (changed < 0)
-		log_warn("what tables were is not known", "reason=%s",
-			 log_quote(strerror(-changed)).text);
-	app->generations_unsaved = changed > 0;
+	turn(app);
 }
 
 void history_prepare(struct app *app, size_t at, struct pool *pool)

@@ -11,5 +11,7 @@
 void history_load(struct app *app);
 /* A balancer_start's, for tables that are empty. */
 void history_prepare(struct app *app, size_t at, struct pool *pool);
-/* The tables are written. */
+/* Brought to another configuration, in place of history_load; then it is to be saved. */
+void history_turn(struct app *app);
+/* The tables are written. Any thread, while no other has it. */
 void history_save(struct app *app);

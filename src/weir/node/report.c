@@ -7,6 +7,7 @@
 #include "weir/node/app.h"
 #include "weir/node/app_state.h"
 #include "weir/node/attach.h"
+#include "weir/node/reload.h"
 #include "weir/node/requests.h"
 #include "weir/node/watch.h"
 #include "weir/show.h"
@@ -95,7 +96,7 @@ static json_t *report_pools(const struct app *app)
 		int usable = 0;
 
 		for (size_t m = 0; m < pool_member_count(pool); m++, at++) {
-			json_array_append_new(backends, report_backend(&app->backends[at]));
+			json_array_append_new(backends, report_backend(app->backends[at]));
 			usable += pool_member_usable(pool, m);
 		}
 		json_array_append_new(list, json_pack("{s:s, s:i, s:i, s:i, s:o}", "name",
@@ -147,12 +148,12 @@ json_t *app_report(void *arg)
 	for (size_t i = 0; i < app->conf->service_count; i++)
 		json_array_append_new(services, report_service(app, i));
 	return json_pack(
-		"{s:s, s:s, s:i, s:f, s:b, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+		"{s:s, s:s, s:i, s:f, s:b, s:o, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 		"node", app->conf->node.name, "version", WEIR_VERSION, "pid", (int)getpid(),
 		"uptime_s", time_since_s(app->daemon.started_ns), "ready", watch_is_ready(app),
-		"adopted", dp_adopted(app->dp), "tables", attach_tables(app), "file",
-		show_bytes(app->daemon.file), "interfaces", show_links(dp_links(app->dp)),
-		"services", services, "pools", report_pools(app), "verdicts", report_verdicts(app),
-		"flows", report_flows(app), "split", report_split(app), "announce",
-		announcer_report(app));
+		"configuration", reload_report(app), "adopted", dp_adopted(app->dp), "tables",
+		attach_tables(app), "file", show_bytes(app->daemon.file), "interfaces",
+		show_links(dp_links(app->dp)), "services", services, "pools", report_pools(app),
+		"verdicts", report_verdicts(app), "flows", report_flows(app), "split",
+		report_split(app), "announce", announcer_report(app));
 }

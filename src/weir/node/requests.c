@@ -14,12 +14,13 @@
 /* A backend, and what it is to be. */
 struct target {
 	struct app *app;
+	const struct conf *conf;
 	size_t pool, member;
 };
 
 static const struct conf_pool *conf_pool(const struct target *target)
 {
-	return &target->app->conf->pools[target->pool];
+	return &target->conf->pools[target->pool];
 }
 
 static const struct conf_backend *conf_backend(const struct target *target)
@@ -140,7 +141,7 @@ static void adapt(struct app *app)
 {
 	for (size_t p = 0; p < app->conf->pool_count; p++) {
 		for (size_t m = 0; m < app->conf->pools[p].backend_count; m++) {
-			const struct target target = {app, p, m};
+			const struct target target = {app, app->conf, p, m};
 			struct override *override = override_of(&target);
 
 			if (override && override->has_state && override->state == POOL_ACTIVE &&
@@ -151,9 +152,25 @@ static void adapt(struct app *app)
 	}
 }
 
+/* To what is configured. */
+static void fit(struct app *app)
+{
+	json_t *before = overrides_to_json(&app->overrides), *after;
+	struct err err;
+
+	drop_strangers(app);
+	adapt(app);
+	after = overrides_to_json(&app->overrides);
+	if (!json_equal(before, after)) {
+		save(app, &err);
+		app->unsaved = err.text[0];
+	}
+	json_decref(before);
+	json_decref(after);
+}
+
 void requests_load(struct app *app)
 {
-	json_t *before, *after;
 	struct err err;
 
 	store_path(app->daemon.instance.name, app->store);
@@ -164,20 +181,13 @@ void requests_load(struct app *app)
 			  "reason=%s aside=%s.damaged%s%s", log_quote(err.text).text, app->store,
 			  code ? " failed=" : "", code ? log_quote(strerror(-code)).text : "");
 	}
-	before = overrides_to_json(&app->overrides);
-	drop_strangers(app);
-	adapt(app);
+	fit(app);
 	log_kept(app);
-	after = overrides_to_json(&app->overrides);
-	if (!json_equal(before, after))
-		save(app, &err);
-	json_decref(before);
-	json_decref(after);
 }
 
-void requests_prepare(void *arg, size_t at, struct pool *pool)
+void requests_prepare(void *app, const struct conf *conf, size_t at, struct pool *pool)
 {
-	struct target target = {arg, at, 0};
+	struct target target = {app, conf, at, 0};
 	uint64_t now = time_now_ms();
 
 	for (; target.member < pool_member_count(pool); target.member++) {
@@ -206,6 +216,22 @@ static void apply(const struct target *target)
 		 "pool=%s backend=%s state=%s percent=%u", conf_pool(target)->name,
 		 conf_backend(target)->name, show_admin(state_of(target, override)),
 		 percent_of(override));
+}
+
+/* A pool that stays has the states that the file gave before. */
+void requests_reload(struct app *app)
+{
+	fit(app);
+	for (size_t p = 0; p < app->conf->pool_count; p++) {
+		const struct pool *pool = balancer_pool(app->balancer, p);
+
+		for (size_t m = 0; m < pool_member_count(pool); m++) {
+			const struct target target = {app, app->conf, p, m};
+
+			if (pool_member_admin(pool, m) != state_of(&target, override_of(&target)))
+				apply(&target);
+		}
+	}
 }
 
 static json_t *refuse(const char *text)
@@ -314,7 +340,7 @@ static json_t *find(const char *name, struct target *ret)
 
 static json_t *on_state(struct app *app, const json_t *request, enum pool_admin state)
 {
-	struct target target = {.app = app};
+	struct target target = {.app = app, .conf = app->conf};
 	const char *op, *name;
 	json_t *refusal;
 
@@ -326,7 +352,7 @@ static json_t *on_state(struct app *app, const json_t *request, enum pool_admin 
 
 static json_t *on_weight(struct app *app, const json_t *request)
 {
-	struct target target = {.app = app};
+	struct target target = {.app = app, .conf = app->conf};
 	const char *op, *name;
 	json_int_t percent;
 	json_t *refusal;
@@ -347,7 +373,7 @@ static size_t take_away_all(struct app *app, struct target *ret)
 
 	for (size_t p = 0; p < app->conf->pool_count; p++) {
 		for (size_t m = 0; m < app->conf->pools[p].backend_count; m++) {
-			const struct target target = {app, p, m};
+			const struct target target = {app, app->conf, p, m};
 			struct override *override = override_of(&target);
 
 			if (!override_is_set(override))
@@ -381,7 +407,7 @@ static json_t *clear_all(struct app *app)
 static json_t *on_clear(struct app *app, const json_t *request)
 {
 	static const struct override nothing;
-	struct target target = {.app = app};
+	struct target target = {.app = app, .conf = app->conf};
 	const char *op, *name = NULL;
 	json_t *refusal;
 	int all = 0;
@@ -447,7 +473,7 @@ static json_t *show_drain(const struct override *override, uint64_t limit_ms)
 
 void requests_show(struct app *app, size_t pool, size_t member, json_t *object)
 {
-	const struct target target = {app, pool, member};
+	const struct target target = {app, app->conf, pool, member};
 	const struct pool *state = balancer_pool(app->balancer, pool);
 	const struct override *override = override_of(&target);
 

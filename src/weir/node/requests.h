@@ -16,7 +16,9 @@
  */
 void requests_load(struct app *app);
 /* Brings what is kept into a pool that was just built. (balancer_start) */
-void requests_prepare(void *app, size_t at, struct pool *pool);
+void requests_prepare(void *app, const struct conf *conf, size_t at, struct pool *pool);
+/* The same once another configuration runs: what is set goes on, but for backends that are gone. */
+void requests_reload(struct app *app);
 /* The answer, a new reference; NULL: `op` is none of these requests. */
 json_t *requests_answer(void *app, const char *op, const json_t *request);
 

@@ -174,7 +174,7 @@ static void ignore_record(void *arg, uint32_t record)
 }
 
 /* What operators have set holds from the first packet on. */
-static void prepare(void *arg, size_t at, struct pool *pool)
+static void prepare(void *arg, const struct conf *conf, size_t at, struct pool *pool)
 {
 	const struct sim_nodes *nodes = arg;
 
@@ -182,8 +182,8 @@ static void prepare(void *arg, size_t at, struct pool *pool)
 		pool_set_share(pool, i, nodes->fleet->backends[nodes->edition->numbers[i]].share,
 			       nodes->now_ms);
 	if (nodes->fresh)
-		generations_begin(&nodes->fresh->kept, &nodes->edition->conf, at, pool,
-				  nodes->now_ms, nodes->now_ms);
+		generations_begin(&nodes->fresh->kept, conf, at, pool, nodes->now_ms,
+				  nodes->now_ms);
 }
 
 /* The packet that all of the node's are like. */

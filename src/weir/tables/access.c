@@ -46,6 +46,15 @@ static uint32_t list_of(const struct dp_held *held)
 	return held->prefix.table >> 1;
 }
 
+bool access_is_left(const struct access *access)
+{
+	for (size_t i = 0; i < access->old_count; i++) {
+		if (access->old[i].value && !is_used(access, list_of(&access->old[i])))
+			return true;
+	}
+	return false;
+}
+
 void access_drop(struct access *access)
 {
 	for (size_t i = 0; i < access->old_count; i++) {
@@ -168,16 +177,15 @@ static int build(struct access *access, const struct dp_held *entries, size_t co
 	return ret;
 }
 
-int access_write(struct access *access, const struct conf_service *service, uint32_t record,
-		 uint32_t *ret_flags, struct err *err)
+int access_build(struct access *access, const struct conf_service *service, uint32_t record,
+		 uint32_t *ret_list, struct err *err)
 {
-	struct abi_service *written = &access->tables->services[record];
 	uint32_t list = list_number(record, 0);
 	struct dp_held *entries;
 	size_t count;
 	int ret = 0;
 
-	*ret_flags = 0;
+	*ret_list = 0;
 	if (!access_is_limited(service))
 		return 0;
 	if (is_used(access, list_number(record, 1)))
@@ -199,7 +207,6 @@ int access_write(struct access *access, const struct conf_service *service, uint
 			       "service %s: its access list does not fit: all lists and VIPs "
 			       "together have %d prefixes",
 			       service->name, ABI_PREFIXES);
-	__atomic_store_n(&written->access, list, __ATOMIC_RELEASE);
-	*ret_flags = ABI_SERVICE_ACCESS;
+	*ret_list = list;
 	return 0;
 }

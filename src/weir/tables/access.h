@@ -23,10 +23,12 @@ bool access_is_limited(const struct conf_service *service);
 int access_init(struct access *access, struct dp_tables *tables, struct err *err);
 void access_fini(struct access *access);
 /*
- * Writes the service's list where it is another than before, and its number into the record. The
- * flag that goes with it is for the caller to set: *ret_flags, ABI_SERVICE_ACCESS or 0.
+ * Builds the service's list where it is another than before, for no packet to meet yet. *ret_list
+ * is its number, for the record's `access` beside ABI_SERVICE_ACCESS; 0: it needs none.
  */
-int access_write(struct access *access, const struct conf_service *service, uint32_t record,
-		 uint32_t *ret_flags, struct err *err);
+int access_build(struct access *access, const struct conf_service *service, uint32_t record,
+		 uint32_t *ret_list, struct err *err);
+/* Is there such a list as the next call takes away? */
+bool access_is_left(const struct access *access);
 /* Takes away the lists that no service has any more; after dp_tables_wait no packet meets them. */
 void access_drop(struct access *access);

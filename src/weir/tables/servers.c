@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "weir/tables/servers.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/servers.h"
 
@@ -48,18 +50,40 @@ static int write_ids(const struct balancer *balancer, struct dp_tables *tables)
 	return ret;
 }
 
-/* Old and new ids together may be more than the table has room for. */
-int servers_write(const struct balancer *balancer, struct dp_tables *tables, struct err *err)
+static bool names_any(const struct conf *conf)
+{
+	for (size_t p = 0; p < conf->pool_count; p++) {
+		for (size_t b = 0; b < conf->pools[p].backend_count; b++) {
+			if (conf->pools[p].backends[b].server_id)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* In a copy: whether a place is found depends on all that is there. */
+int servers_check(const struct balancer *balancer, const struct dp_tables *tables, struct err *err)
+{
+	struct dp_tables copy = *tables;
+	int ret;
+
+	if (!names_any(balancer_conf(balancer)))
+		return 0;
+	copy.servers = malloc(ABI_SERVERS * sizeof(*copy.servers));
+	if (!copy.servers)
+		return err_set(err, -ENOMEM, "out of memory");
+	memcpy(copy.servers, tables->servers, ABI_SERVERS * sizeof(*copy.servers));
+	ret = write_ids(balancer, &copy);
+	free(copy.servers);
+	return ret ? err_set(err, ret, "the table of server ids has no room for all of them") : 0;
+}
+
+void servers_write(const struct balancer *balancer, struct dp_tables *tables)
 {
 	int ret = write_ids(balancer, tables);
 
-	if (ret) {
-		ret = servers_drop_old(balancer, tables, err);
-		if (ret)
-			return ret;
-		ret = write_ids(balancer, tables);
-	}
-	return ret ? err_set(err, ret, "the table of server ids has no room for all of them") : 0;
+	assert(!ret);
+	(void)ret;
 }
 
 static int compare_keys(const void *a, const void *b)
@@ -88,22 +112,16 @@ static size_t collect_keys(const struct balancer *balancer, uint64_t *keys)
 	return count;
 }
 
-int servers_drop_old(const struct balancer *balancer, struct dp_tables *tables, struct err *err)
+void servers_drop_old(const struct balancer *balancer, struct dp_tables *tables, uint64_t *keys)
 {
-	uint64_t *keys = calloc(ABI_BACKENDS, sizeof(*keys));
+	size_t count = collect_keys(balancer, keys);
 	struct dp_server server;
 	uint32_t place = 0;
-	size_t count;
 
-	if (!keys)
-		return err_set(err, -ENOMEM, "out of memory");
-	count = collect_keys(balancer, keys);
 	while (dp_servers_next(tables, &place, &server)) {
 		uint64_t key = abi_server_key(server.first_slot, server.id);
 
-		if (!bsearch(&key, keys, count, sizeof(*keys), compare_keys))
+		if (!count || !bsearch(&key, keys, count, sizeof(*keys), compare_keys))
 			dp_servers_remove(tables, server.first_slot, server.id);
 	}
-	free(keys);
-	return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "weir/tables/vips.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +55,7 @@ static int name_all(struct vips *vips)
 	for (size_t i = 0; i < conf->service_count; i++) {
 		for (size_t v = 0; v < conf->services[i].vip_count; v++)
 			vips->named[vips->named_count++] =
-				(struct vips_named){conf->services[i].vips[v], i};
+				(struct vips_named){.vip = conf->services[i].vips[v], .service = i};
 	}
 	qsort(vips->named, vips->named_count, sizeof(*vips->named), by_vip);
 	return 0;
@@ -158,27 +159,15 @@ static void clear_listens(struct vips *vips, uint32_t place)
 	memset(vips->tables->vips[place].listens, 0, sizeof(vips->tables->vips[place].listens));
 }
 
-static void drop_addresses(struct vips *vips)
+/* As it is written in a file. */
+static struct prefix prefix_of(const struct abi_prefix *held)
 {
-	for (size_t i = 0; i < ABI_VIPS; i++) {
-		struct prefix vip = {.addr = dp_addr_back(&vips->tables->vips[i].addr)};
+	struct prefix prefix = {.addr = dp_addr_back(&held->addr)};
+	uint32_t mapped = held->table == abi_prefix_table(ABI_LIST_VIPS, 1) ? DP_PREFIX_MAPPED_BITS
+									    : 0;
 
-		vip.length = addr_is4(&vip.addr) ? 32 : 128;
-		if (!addr_is_none(&vip.addr) && !names(vips, &vip))
-			dp_tables_set_vip(vips->tables, &vip.addr, NULL, 0);
-	}
-}
-
-/* Twice as many addresses as are allowed may not find their places: then the old ones go first. */
-static int write_address(struct vips *vips, const struct addr *vip, const uint64_t *listens,
-			 size_t count)
-{
-	int ret = dp_tables_set_vip(vips->tables, vip, listens, count);
-
-	if (ret != -ENOSPC)
-		return ret;
-	drop_addresses(vips);
-	return dp_tables_set_vip(vips->tables, vip, listens, count);
+	prefix.length = (uint8_t)(held->length - DP_PREFIX_TABLE_BITS - mapped);
+	return prefix;
 }
 
 /* A record that no prefix points at. 0: none. */
@@ -194,64 +183,179 @@ static uint32_t take_place(struct vips *vips)
 	return 0;
 }
 
-static int write_range(struct vips *vips, const struct prefix *vip, const uint64_t *listens,
-		       size_t count)
+static const struct prefix *vip_at(const struct vips *vips, size_t first)
 {
-	const struct dp_held *old = find_old(vips, vip);
-	uint32_t place = old && use_of(vips, old->value) ? old->value : take_place(vips);
-
-	/* Without room for the old ones beside the new ones, the old ones go first. */
-	if (!place && vips_drop(vips)) {
-		dp_tables_wait(vips->tables);
-		vips_clear(vips);
-		place = take_place(vips);
-	}
-	if (!place)
-		return -ENOSPC;
-	return dp_tables_set_range(vips->tables, place, vip, listens, count);
+	return &vips->named[first].vip;
 }
 
-int vips_write(struct vips *vips, struct err *err)
+/* In a copy: whether a place is found depends on all that is there. */
+static int check_addresses(const struct vips *vips, struct err *err)
+{
+	const size_t size = (ABI_VIPS + ABI_VIP_RANGES) * sizeof(struct abi_vip);
+	struct dp_tables copy = *vips->tables;
+	size_t at = 0;
+	int ret = 0;
+
+	copy.wait_readers = NULL;
+	copy.vips = malloc(size);
+	if (!copy.vips)
+		return err_set(err, -ENOMEM, "out of memory");
+	memcpy(copy.vips, vips->tables->vips, size);
+	while (at < vips->named_count && !ret) {
+		const struct prefix *vip = vip_at(vips, at);
+		uint64_t listens[ABI_VIP_LISTENS + 1];
+		char text[ADDR_TEXT_MAX];
+		size_t count;
+
+		at = collect_listens(vips, at, listens, &count);
+		if (!prefix_is_host(vip))
+			continue;
+		ret = dp_tables_set_vip(&copy, &vip->addr, listens, count);
+		if (ret)
+			err_set(err, ret, "VIP %s: no room for it beside those that are there",
+				prefix_format_short(vip, text));
+	}
+	free(copy.vips);
+	return ret;
+}
+
+/* What packets for the prefix meet now: the words of the longest one that holds it, or none. */
+static size_t present_listens(const struct vips *vips, const struct prefix *vip,
+			      uint64_t listens[ABI_VIP_LISTENS])
+{
+	uint32_t place = 0, length = 0;
+	size_t count = 0;
+
+	for (size_t i = 0; i < vips->old_count; i++) {
+		struct prefix old = prefix_of(&vips->old[i].prefix);
+
+		if (!vips->old[i].value || old.length < length || old.length > vip->length ||
+		    addr_is4(&old.addr) != addr_is4(&vip->addr) || !prefix_has(&old, &vip->addr))
+			continue;
+		place = vips->old[i].value;
+		length = old.length;
+	}
+	while (place && count < ABI_VIP_LISTENS && vips->tables->vips[place].listens[count]) {
+		listens[count] = vips->tables->vips[place].listens[count];
+		count++;
+	}
+	return count;
+}
+
+static int reserve_range(struct vips *vips, size_t first, struct err *err)
+{
+	const struct prefix *vip = vip_at(vips, first);
+	uint64_t listens[ABI_VIP_LISTENS];
+	char text[ADDR_TEXT_MAX];
+	size_t count = present_listens(vips, vip, listens);
+	uint32_t place = take_place(vips);
+	int ret = place ? dp_tables_set_range(vips->tables, place, vip, listens, count) : -ENOSPC;
+
+	if (ret && place) {
+		/* No packet has found it. */
+		clear_listens(vips, place);
+		*use_of(vips, place) = VIPS_FREE;
+	}
+	if (ret)
+		return err_set(err, ret, "VIP %s: no room for it beside those that are there",
+			       prefix_format_short(vip, text));
+	vips->named[first].place = place;
+	return 0;
+}
+
+int vips_reserve(struct vips *vips, struct err *err)
+{
+	size_t at = 0;
+	int ret = check_addresses(vips, err);
+
+	while (at < vips->named_count && !ret) {
+		uint64_t listens[ABI_VIP_LISTENS + 1];
+		size_t first = at, count;
+		const struct dp_held *old;
+
+		at = collect_listens(vips, at, listens, &count);
+		if (prefix_is_host(vip_at(vips, first)))
+			continue;
+		old = find_old(vips, vip_at(vips, first));
+		if (!old || !use_of(vips, old->value))
+			ret = reserve_range(vips, first, err);
+	}
+	if (ret)
+		vips_release(vips);
+	return ret;
+}
+
+void vips_release(struct vips *vips)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < vips->named_count; i++) {
+		struct vips_named *named = &vips->named[i];
+		struct abi_prefix prefix = dp_prefix(ABI_LIST_VIPS, &named->vip);
+
+		if (!named->place)
+			continue;
+		dp_tables_drop_range(vips->tables, &prefix);
+		*use_of(vips, named->place) = VIPS_LEFT;
+		named->place = 0;
+		any = true;
+	}
+	if (!any)
+		return;
+	dp_tables_wait(vips->tables);
+	vips_clear(vips);
+}
+
+static void write_vip(struct vips *vips, size_t first, const uint64_t *listens, size_t count)
+{
+	const struct prefix *vip = vip_at(vips, first);
+	int ret = 0;
+
+	if (prefix_is_host(vip))
+		ret = dp_tables_set_vip(vips->tables, &vip->addr, listens, count);
+	else if (vips->named[first].place)
+		dp_tables_fill_range(vips->tables, vips->named[first].place, listens, count);
+	else
+		dp_tables_fill_range(vips->tables, find_old(vips, vip)->value, listens, count);
+	assert(!ret);
+	(void)ret;
+}
+
+void vips_write(struct vips *vips)
 {
 	size_t at = 0;
 
 	while (at < vips->named_count) {
-		const struct prefix *vip = &vips->named[at].vip;
 		uint64_t listens[ABI_VIP_LISTENS + 1];
-		char text[ADDR_TEXT_MAX];
-		size_t count;
-		int ret;
+		size_t first = at, count;
 
 		at = collect_listens(vips, at, listens, &count);
-		if (prefix_is_host(vip))
-			ret = write_address(vips, &vip->addr, listens, count);
-		else
-			ret = write_range(vips, vip, listens, count);
-		if (ret)
-			return err_set(err, ret, "VIP %s: no room for it",
-				       prefix_format_short(vip, text));
+		write_vip(vips, first, listens, count);
 	}
-	return 0;
 }
 
 /* --- taking away --- */
 
-/* As it is written in a file. */
-static struct prefix prefix_of(const struct abi_prefix *held)
+static size_t drop_addresses(struct vips *vips)
 {
-	struct prefix prefix = {.addr = dp_addr_back(&held->addr)};
-	uint32_t mapped = held->table == abi_prefix_table(ABI_LIST_VIPS, 1) ? DP_PREFIX_MAPPED_BITS
-									    : 0;
+	size_t dropped = 0;
 
-	prefix.length = (uint8_t)(held->length - DP_PREFIX_TABLE_BITS - mapped);
-	return prefix;
+	for (size_t i = 0; i < ABI_VIPS; i++) {
+		struct prefix vip = {.addr = dp_addr_back(&vips->tables->vips[i].addr)};
+
+		vip.length = addr_is4(&vip.addr) ? 32 : 128;
+		if (addr_is_none(&vip.addr) || names(vips, &vip))
+			continue;
+		dropped += vips->tables->vips[i].listens[0] != 0;
+		dp_tables_set_vip(vips->tables, &vip.addr, NULL, 0);
+	}
+	return dropped;
 }
 
 size_t vips_drop(struct vips *vips)
 {
-	size_t dropped = 0;
+	size_t dropped = drop_addresses(vips);
 
-	drop_addresses(vips);
 	for (size_t i = 0; i < vips->old_count; i++) {
 		struct dp_held *old = &vips->old[i];
 		struct prefix vip = prefix_of(&old->prefix);

@@ -14,6 +14,7 @@
 struct vips_named {
 	struct prefix vip;
 	size_t service; /* in the configuration */
+	uint32_t place; /* that the first of a new prefix was given; 0: none */
 };
 
 /* A record that is left belongs to no prefix any more, but a packet may still look at it. */
@@ -35,10 +36,17 @@ struct vips {
 int vips_init(struct vips *vips, const struct conf *conf, const uint32_t *services,
 	      struct dp_tables *tables, struct err *err);
 void vips_fini(struct vips *vips);
-/* Writes all that the configuration names; those that stay are there throughout. */
-int vips_write(struct vips *vips, struct err *err);
 /*
- * Takes away what it does not name. Returns how many prefixes went: their records are to be
+ * Finds places for all that it names beside what is there. A prefix that is new is put there at
+ * once, as what packets for it have met so far. 0, or -errno and nothing has changed.
+ */
+int vips_reserve(struct vips *vips, struct err *err);
+/* Undoes that. */
+void vips_release(struct vips *vips);
+/* Then writes all of it; those that stay are there throughout. */
+void vips_write(struct vips *vips);
+/*
+ * Takes away what it does not name. Returns how many went: the records of prefixes are to be
  * cleared by vips_clear once no packet can have found one (dp_tables_wait).
  */
 size_t vips_drop(struct vips *vips);

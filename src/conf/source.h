@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A second file, of which the first one's document gets all keys. Lines of it are known by being
+ * beyond SOURCE_LINES, until source_name_lines. Within this room.
+ */
+#pragma once
+
+#include <yaml.h>
+
+#include "base/err.h"
+
+enum { SOURCE_LINES = 1 << 25 }; /* more than a file of CONF_FILE_MAX has */
+
+/* As it stands in its file. */
+static inline int source_line(int line)
+{
+	return line > SOURCE_LINES ? line - SOURCE_LINES : line;
+}
+
+/*
+ * Where the document, which is from `path`, has source.file: reads that one and adds its keys. 0
+ * and its path, for free(), NULL: there is none; or -EINVAL and errors.
+ */
+int source_graft(yaml_document_t *document, const char *path, char **ret, struct err_list *errors);
+/* Gives errors in the second file its name and their lines in it. */
+void source_name_lines(struct err_list *errors, const char *file);

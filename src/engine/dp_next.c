@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A program is loaded with what a configuration needs (enum abi_feature). Where another one needs
+ * more, a second program is loaded over the same maps, and takes the first one's place.
+ */
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "bpf/links.h"
+#include "bpf/pins.h"
+#include "engine/dp_state.h"
+
+/* All maps but what is read-only in it: the switches. */
+static int share_maps(const struct dp *dp, struct lb_bpf *next)
+{
+	struct bpf_map *map;
+	int ret = 0;
+
+	bpf_object__for_each_map(map, next->obj)
+	{
+		const struct bpf_map *old =
+			bpf_object__find_map_by_name(dp->skel->obj, bpf_map__name(map));
+
+		if (!ret && old && map != next->maps.rodata)
+			ret = bpf_map__reuse_fd(map, bpf_map__fd(old));
+	}
+	return ret;
+}
+
+static int load_next(const struct dp *dp, uint32_t features, struct lb_bpf **ret, struct err *err)
+{
+	struct lb_bpf *next = lb_bpf__open();
+	int error;
+
+	if (!next)
+		return err_set(err, -ENOMEM, "cannot open the program: %s", strerror(errno));
+	next->rodata->features = features;
+	error = share_maps(dp, next);
+	error = error ? err_set(err, error, "cannot share the tables: %s", strerror(-error))
+		      : pins_load(next->skeleton, err);
+	if (error)
+		lb_bpf__destroy(next);
+	else
+		*ret = next;
+	return error;
+}
+
+int dp_need(struct dp *dp, uint32_t features, struct err *err)
+{
+	struct lb_bpf *next = NULL;
+	int ret;
+
+	if (!(features & ~dp->features))
+		return 0;
+	ret = load_next(dp, dp->features | features, &next, err);
+	if (ret)
+		return ret;
+	ret = links_exchange(&dp->links, dp_program_fd(dp), bpf_program__fd(next->progs.weir_lb),
+			     err);
+	if (ret) {
+		lb_bpf__destroy(next);
+		return ret;
+	}
+	if (dp->next)
+		lb_bpf__destroy(dp->next);
+	dp->next = next;
+	dp->features |= features;
+	dp->tables.node->features |= features;
+	/* Packets that the former has begun are through before they could meet what it lacks. */
+	dp_tables_wait(&dp->tables);
+	return 0;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Another configuration in place of the one that runs: its file is followed, read and checked
+ * beside the loop, and brought in at one moment, or refused whole. The loop's thread.
+ */
+#pragma once
+
+#include <jansson.h>
+
+#include "weir/node/app_state.h"
+
+struct reload;
+
+/* Begins to follow the daemon's file. 0, or -errno and err. */
+int reload_open(struct app *app, struct err *err);
+/* Reads the file now, whether or not it has changed. */
+void reload_now(struct app *app);
+/* The answer to a request, a new reference; NULL: `op` is none of these. */
+json_t *reload_answer(struct app *app, const char *op, const json_t *request);
+/* Which configuration runs, and what was refused; a new reference. */
+json_t *reload_report(const struct app *app);
+/* Before the loop ends. */
+void reload_close(struct app *app);
+/* When it has ended. */
+void reload_free(struct app *app);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "weir/source/load.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "base/time.h"
+#include "conf/diff.h"
+
+static int digest(char *text, char ret[LOAD_DIGEST_MAX])
+{
+	if (!text)
+		return -ENOMEM;
+	snprintf(ret, LOAD_DIGEST_MAX, "%016" PRIx64, (uint64_t)XXH3_64bits(text, strlen(text)));
+	free(text);
+	return 0;
+}
+
+int load_digest_of(const struct conf *conf, struct load_digest *ret)
+{
+	int error = digest(conf_format_shared(conf), ret->shared);
+
+	return error ? error : digest(conf_format(conf), ret->whole);
+}
+
+static void work(uv_work_t *work)
+{
+	struct load *load = work->data;
+	uint64_t started_ns = time_now_ns();
+
+	if (conf_load(load->file, &load->conf, &load->errors) == 0 &&
+	    load_digest_of(load->conf, &load->digest)) {
+		err_list_add(&load->errors, 0, 0, "out of memory");
+		conf_free(load->conf);
+		load->conf = NULL;
+	}
+	load->took_ns = time_now_ns() - started_ns;
+}
+
+static void after(uv_work_t *work_done, int status)
+{
+	struct load *load = work_done->data;
+
+	(void)status;
+	load->done(load);
+}
+
+int load_start(uv_loop_t *loop, struct load *load)
+{
+	load->conf = NULL;
+	load->errors = (struct err_list){0};
+	load->work.data = load;
+	return uv_queue_work(loop, &load->work, work, after);
+}
