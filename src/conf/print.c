@@ -15,7 +15,7 @@ struct printer {
 
 static bool is_own(const struct conf_key *key)
 {
-	static const char *const names[] = {"node", "bgp", "announce"};
+	static const char *const names[] = {"node", "bgp", "announce", "source"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (strcmp(key->path, names[i]) == 0)

@@ -397,7 +397,8 @@ static int take(struct announcer *announcer, struct err *err)
 	announcer->policy = policy;
 	if (list_told(announcer))
 		return err_set(err, -ENOMEM, "out of memory");
-	if (announcer->routers && !routers_take(announcer->routers, &app->conf->bgp))
+	if (announcer->routers && !announcer->ending &&
+	    !routers_take(announcer->routers, &app->conf->bgp))
 		return reopen_routers(announcer, err);
 	return 0;
 }
@@ -413,7 +414,9 @@ static void change_way(struct app *app, struct err *err)
 {
 	struct announcer *announcer = app->announcer;
 
-	if (announcer && !announcer->routers)
+	if (announcer && announcer->routers)
+		routers_leave(announcer->routers);
+	else if (announcer)
 		withdraw_kernel_routes(announcer);
 	announcer_close(app);
 	if (announcer_open(app, err))
@@ -425,7 +428,8 @@ void announcer_take(struct app *app)
 	struct announcer *announcer = app->announcer;
 	struct err err;
 
-	if (!announcer || !is_same_way(announcer, app->conf)) {
+	/* The end goes on as it began. */
+	if (!announcer || (!announcer->ending && !is_same_way(announcer, app->conf))) {
 		change_way(app, &err);
 		return;
 	}
@@ -434,6 +438,8 @@ void announcer_take(struct app *app)
 		announcer_close(app);
 		return;
 	}
+	if (announcer->ending)
+		return;
 	announce_again(announcer);
 	announcer_apply(announcer);
 }

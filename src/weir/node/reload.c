@@ -166,6 +166,7 @@ static void commit(struct app *app, struct next *next)
 	app->conf = next->conf;
 	watch_commit(&next->watch);
 	requests_reload(app);
+	announcer_take(app);
 	app_settle(app);
 	follow_set_settle(app->reload->follow, app->conf->node.settle_ms);
 	if (app->reload->second)

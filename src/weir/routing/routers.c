@@ -256,6 +256,13 @@ bool routers_know_any(const struct routers *routers)
 	return false;
 }
 
+void routers_leave(struct routers *routers)
+{
+	for (size_t i = 0; i < routers->count; i++)
+		remove_router(routers->list[i]);
+	routers->count = 0;
+}
+
 void routers_close(struct routers *routers)
 {
 	if (!routers)

@@ -30,6 +30,8 @@ bool routers_take(struct routers *routers, const struct conf_bgp *conf);
 struct bgp *routers_bgp(const struct routers *routers);
 /* Routes that some router has been told of: what a stop has to wait for. */
 bool routers_know_any(const struct routers *routers);
+/* Tells every router that it is none any more, and forgets it: its routes go, none is kept. */
+void routers_leave(struct routers *routers);
 /* Says to the routers' BFD that it ends by our will; frees when the loop has closed its handles. */
 void routers_close(struct routers *routers);
 
