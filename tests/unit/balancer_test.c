@@ -29,6 +29,7 @@ static struct native *native;
 static struct dp_tables *tables;
 static struct conf *conf;
 static struct balancer *balancer;
+static const char *name_of_pool = "web";
 static unsigned fresh; /* records that got a new owner with the last start */
 
 static void count_record(void *arg, uint32_t record)
@@ -54,9 +55,9 @@ static void begin(const char *pool, const char *services)
 
 	snprintf(text, sizeof(text),
 		 "node: {name: n, interfaces: [eth0]}\n"
-		 "pools: [{name: web, table_size: 251, %s%s}]\n"
+		 "pools: [{name: %s, table_size: 251, %s%s}]\n"
 		 "services: [%s]\n",
-		 strstr(pool, "check:") ? "" : "check: {port: 80}, ", pool, services);
+		 name_of_pool, strstr(pool, "check:") ? "" : "check: {port: 80}, ", pool, services);
 	fresh = 0;
 	if (conf_parse(text, strlen(text), &conf, &errors))
 		fail_msg("line %d: %s", errors.errors[0].line, errors.errors[0].text);
@@ -103,6 +104,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	(void)state;
+	name_of_pool = "web";
 	killed();
 	native_free(native);
 	return 0;
@@ -373,6 +375,40 @@ static void test_link(void **state)
 	assert_int_equal(flags(0), FULL | found | ABI_BACKEND_TAGGED);
 }
 
+/* A pool gets another name: its backends are the same. */
+static void test_other_name(void **state)
+{
+	static const char other[] = "{name: shop, vips: [192.0.2.1], listen: [tcp/80], pool: www}";
+	struct dp_nexthop hop = {.ifindex = 3, .mtu = 1500};
+	uint32_t first, second;
+
+	(void)state;
+	begin("backends: [" B1 ", " B2 "]", SHOP);
+	balancer_set_nexthop(balancer, 0, 0, &hop);
+	balancer_set_health(balancer, 0, 0, POOL_HEALTHY, 1000);
+	balancer_set_health(balancer, 0, 1, POOL_UNHEALTHY, 1000);
+	balancer_settle(balancer, 1000);
+	first = balancer_backend_record(balancer, 0, 0);
+	second = balancer_backend_record(balancer, 0, 1);
+	killed();
+	name_of_pool = "www";
+	begin("backends: [" B3 ", " B2 ", " B1 "]", other);
+	assert_int_equal(fresh, 1);
+	assert_int_equal(balancer_backend_record(balancer, 0, 2), first);
+	assert_int_equal(balancer_backend_record(balancer, 0, 1), second);
+	assert_int_equal(flags(2), FULL | ABI_BACKEND_NEIGH);
+	assert_int_equal(flags(1) & UP, 0);
+	assert_int_equal(flags(0) & UP, 0);
+	killed();
+	/* One of another port is another backend; and so is one of a pool that is there still. */
+	name_of_pool = "web";
+	begin("backends: [{name: b1, address: 10.0.0.1, port: 81}, " B2 "]",
+	      "{name: shop, vips: [192.0.2.1], listen: [tcp/81], pool: web}");
+	assert_int_equal(fresh, 1);
+	assert_int_equal(balancer_backend_record(balancer, 0, 1), second);
+	assert_int_equal(flags(0) & UP, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -383,7 +419,7 @@ int main(void)
 		TEST(test_settle),    TEST(test_maint),
 		TEST(test_deadline),  TEST(test_case_10_in_a_file),
 		TEST(test_forward),   TEST(test_link),
-		TEST(test_fragments),
+		TEST(test_fragments), TEST(test_other_name),
 	};
 
 	return cmocka_run_group_tests_name("balancer", tests, NULL, NULL);

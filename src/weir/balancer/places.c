@@ -9,6 +9,7 @@
 
 #include "weir/balancer/assemble.h"
 #include "weir/balancer/state.h"
+#include "weir/tables/heirs.h"
 #include "weir/tables/records.h"
 
 static uint64_t backend_identity(const void *table, uint32_t index)
@@ -43,7 +44,29 @@ static void write_weights(struct balancer *balancer, size_t at)
 			weight_beside(conf->backends[i].weight, heaviest);
 }
 
-static int claim_backends(struct balancer *balancer, struct records *records, size_t at,
+/* What backends of the configuration get their records from. */
+struct claims {
+	struct records records;
+	struct heirs heirs;
+};
+
+/* 0: none is left. */
+static uint32_t claim_backend(struct claims *claims, const struct conf_pool *pool,
+			      const struct conf_backend *backend)
+{
+	uint64_t identity = assemble_record_identity(pool, backend);
+	uint32_t record = 0;
+	bool is_new;
+
+	if (!records_knows(&claims->records, identity))
+		record = heirs_take(&claims->heirs, &backend->address, PKT_BE16(backend->port));
+	if (!record)
+		return records_claim(&claims->records, identity, &is_new);
+	records_take(&claims->records, record);
+	return record;
+}
+
+static int claim_backends(struct balancer *balancer, struct claims *claims, size_t at,
 			  struct err *err)
 {
 	const struct conf_pool *conf = &balancer->conf->pools[at];
@@ -54,10 +77,7 @@ static int claim_backends(struct balancer *balancer, struct records *records, si
 	if (!pool->records)
 		return err_set(err, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < conf->backend_count; i++) {
-		bool is_new;
-
-		pool->records[i] = records_claim(
-			records, assemble_record_identity(conf, &conf->backends[i]), &is_new);
+		pool->records[i] = claim_backend(claims, conf, &conf->backends[i]);
 		if (!pool->records[i])
 			return err_set(err, -ENOSPC,
 				       "the tables hold %d backends at most, with those that go",
@@ -74,7 +94,10 @@ static void write_backend(struct balancer *balancer, size_t pool, size_t member)
 	struct abi_backend *backend = &balancer->tables->backends[record];
 	uint64_t identity = assemble_record_identity(conf, conf_backend);
 
-	if (backend->identity != identity) {
+	/* One that was another's until now is that of the same backend in a pool that is gone. */
+	if (backend->identity) {
+		backend->identity = identity;
+	} else {
 		backend->flags = 0;
 		backend->generation++;
 		backend->identity = identity;
@@ -331,7 +354,13 @@ static int inherit(struct balancer *balancer, size_t at)
 	if (ret)
 		return ret;
 	for (size_t m = 0; m < pool_member_count(pool->pool); m++) {
-		if (!balancer->tables->backends[pool->records[m]].identity)
+		const struct abi_backend *backend = &balancer->tables->backends[pool->records[m]];
+
+		if (!backend->identity)
+			begin_health(balancer, at, m);
+		else if (!from && backend->flags & ABI_BACKEND_HEALTHY)
+			pool_set_health(pool->pool, m, POOL_HEALTHY, balancer->start.now_ms);
+		else if (!from)
 			begin_health(balancer, at, m);
 	}
 	return 0;
@@ -363,17 +392,36 @@ static int build_pool(struct balancer *balancer, size_t at)
 	return 0;
 }
 
+static int claims_init(struct balancer *balancer, struct claims *claims)
+{
+	const struct conf *conf = balancer->conf;
+	uint64_t *pools = calloc(conf->pool_count + 1, sizeof(*pools));
+	int ret;
+
+	if (!pools)
+		return -ENOMEM;
+	for (size_t i = 0; i < conf->pool_count; i++)
+		pools[i] = assemble_name_identity("pool", conf->pools[i].name);
+	ret = records_init(&claims->records, balancer->tables->backends, ABI_BACKENDS,
+			   backend_identity);
+	if (!ret)
+		ret = heirs_init(&claims->heirs, balancer->tables, pools, conf->pool_count);
+	if (ret)
+		records_fini(&claims->records);
+	free(pools);
+	return ret;
+}
+
 int places_build_pools(struct balancer *balancer, struct err *err)
 {
 	const struct conf *conf = balancer->conf;
-	struct records records;
-	int ret =
-		records_init(&records, balancer->tables->backends, ABI_BACKENDS, backend_identity);
+	struct claims claims = {0};
+	int ret = claims_init(balancer, &claims);
 
 	if (ret)
 		return err_set(err, ret, "out of memory");
 	for (size_t i = 0; i < conf->pool_count && !ret; i++) {
-		ret = claim_backends(balancer, &records, i, err);
+		ret = claim_backends(balancer, &claims, i, err);
 		if (ret)
 			break;
 		ret = build_pool(balancer, i);
@@ -381,6 +429,7 @@ int places_build_pools(struct balancer *balancer, struct err *err)
 			err_set(err, ret, "pool %s: cannot build its table: %s",
 				conf->pools[i].name, strerror(-ret));
 	}
-	records_fini(&records);
+	records_fini(&claims.records);
+	heirs_fini(&claims.heirs);
 	return ret;
 }

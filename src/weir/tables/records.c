@@ -43,14 +43,29 @@ void records_fini(struct records *records)
 	*records = (struct records){0};
 }
 
-uint32_t records_claim(struct records *records, uint64_t identity, bool *ret_new)
+static const struct record_known *find(const struct records *records, uint64_t identity)
 {
 	const struct record_known key = {.identity = identity};
-	const struct record_known *found = NULL;
 
-	if (records->known_count)
-		found = bsearch(&key, records->known, records->known_count, sizeof(key),
-				by_identity);
+	if (!records->known_count)
+		return NULL;
+	return bsearch(&key, records->known, records->known_count, sizeof(key), by_identity);
+}
+
+bool records_knows(const struct records *records, uint64_t identity)
+{
+	return find(records, identity) != NULL;
+}
+
+void records_take(struct records *records, uint32_t index)
+{
+	records->taken[index] = 1;
+}
+
+uint32_t records_claim(struct records *records, uint64_t identity, bool *ret_new)
+{
+	const struct record_known *found = find(records, identity);
+
 	if (found && !records->taken[found->index]) {
 		records->taken[found->index] = 1;
 		*ret_new = false;

@@ -30,6 +30,10 @@ void records_fini(struct records *records);
 /* The record of this identity, or a free one (*ret_new). 0: none is left. Each can be claimed
  * once. */
 uint32_t records_claim(struct records *records, uint64_t identity, bool *ret_new);
+/* Is there a record of this identity? */
+bool records_knows(const struct records *records, uint64_t identity);
+/* Claims that very record, whosever it was. */
+void records_take(struct records *records, uint32_t index);
 
 /* Ranges of slots, [first, first + size). */
 struct range {
