@@ -114,11 +114,11 @@ static const struct conf_key *name_row(const struct conf_key *list)
 	static const char *const names[] = {"name", "address"};
 
 	for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++) {
-		for (size_t i = 0; i < conf_key_count(); i++) {
+		for (size_t i = conf_key_first(list, list->file); i != CONF_KEY_END;
+		     i = conf_key_next(i)) {
 			const struct conf_key *key = conf_key(i);
 
-			if (conf_key_is_in(key, list, list->file) &&
-			    strcmp(conf_key_name(key), names[n]) == 0)
+			if (strcmp(conf_key_name(key), names[n]) == 0)
 				return key;
 		}
 	}
@@ -225,13 +225,12 @@ static void diff_key(struct differ *differ, const struct conf_key *key, const ch
 static void diff_map(struct differ *differ, const struct conf_key *parent, enum conf_file file,
 		     const char *before, const char *after)
 {
-	for (size_t i = 0; i < conf_key_count(); i++) {
+	for (size_t i = conf_key_first(parent, file); i != CONF_KEY_END; i = conf_key_next(i)) {
 		const struct conf_key *key = conf_key(i);
 		size_t length;
 
 		/* Which file it is from makes no difference. */
-		if (!conf_key_is_in(key, parent, file) || !conf_key_works(key) ||
-		    strcmp(key->path, "source") == 0)
+		if (!conf_key_works(key) || strcmp(key->path, "source") == 0)
 			continue;
 		length = enter(differ, differ->length ? "." : "", conf_key_name(key), "");
 		diff_key(differ, key, before, after);

@@ -19,3 +19,5 @@ bool conf_check_same(const struct conf_pool *before, const struct conf_pool *aft
 bool conf_service_same(const struct conf_service *before, const struct conf_service *after);
 /* As conf_format, of what all nodes of a fleet share: all but node, bgp and source. */
 char *conf_format_shared(const struct conf *conf);
+/* And the rest. */
+char *conf_format_own(const struct conf *conf);

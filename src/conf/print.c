@@ -10,9 +10,10 @@
 struct printer {
 	FILE *out;
 	enum conf_file file;
-	bool shared; /* without what is a node's own */
+	enum part { ALL, SHARED, OWN } part; /* of the outermost keys */
 };
 
+/* Is it a node's own? */
 static bool is_own(const struct conf_key *key)
 {
 	static const char *const names[] = {"node", "bgp", "announce", "source"};
@@ -79,11 +80,10 @@ static bool prints_some(const struct printer *printer, const struct conf_key *ma
 {
 	bool some = false;
 
-	for (size_t i = 0; i < conf_key_count(); i++) {
+	for (size_t i = conf_key_first(map, printer->file); i != CONF_KEY_END;
+	     i = conf_key_next(i)) {
 		const struct conf_key *key = conf_key(i);
 
-		if (!conf_key_is_in(key, map, printer->file))
-			continue;
 		if (prints(printer, key, source, text))
 			some = true;
 		else if (key->required)
@@ -105,16 +105,22 @@ static bool prints(const struct printer *printer, const struct conf_key *key, co
 	return prints_some(printer, key, source, text);
 }
 
+static bool is_in_part(const struct printer *printer, const struct conf_key *key,
+		       const struct conf_key *parent)
+{
+	return parent || printer->part == ALL || is_own(key) == (printer->part == OWN);
+}
+
 static void print_map(const struct printer *printer, const struct conf_key *parent,
 		      const char *source, int depth)
 {
 	char text[VALUE_TEXT_MAX];
 
-	for (size_t i = 0; i < conf_key_count(); i++) {
+	for (size_t i = conf_key_first(parent, printer->file); i != CONF_KEY_END;
+	     i = conf_key_next(i)) {
 		const struct conf_key *key = conf_key(i);
 
-		if (!conf_key_is_in(key, parent, printer->file) ||
-		    (printer->shared && is_own(key)) || strcmp(key->path, "source") == 0 ||
+		if (!is_in_part(printer, key, parent) || strcmp(key->path, "source") == 0 ||
 		    !prints(printer, key, source, text))
 			continue;
 		indent(printer, depth);
@@ -130,9 +136,9 @@ static void print_map(const struct printer *printer, const struct conf_key *pare
 	}
 }
 
-static char *format_root(enum conf_file file, bool shared, const void *root)
+static char *format_root(enum conf_file file, enum part part, const void *root)
 {
-	struct printer printer = {.file = file, .shared = shared};
+	struct printer printer = {.file = file, .part = part};
 	char *text = NULL;
 	size_t size;
 
@@ -148,17 +154,22 @@ static char *format_root(enum conf_file file, bool shared, const void *root)
 
 char *conf_format(const struct conf *conf)
 {
-	return format_root(CONF_FILE_NODE, false, conf);
+	return format_root(CONF_FILE_NODE, ALL, conf);
 }
 
 char *conf_format_shared(const struct conf *conf)
 {
-	return format_root(CONF_FILE_NODE, true, conf);
+	return format_root(CONF_FILE_NODE, SHARED, conf);
+}
+
+char *conf_format_own(const struct conf *conf)
+{
+	return format_root(CONF_FILE_NODE, OWN, conf);
 }
 
 char *conf_agent_format(const struct conf_agent *agent)
 {
-	return format_root(CONF_FILE_AGENT, false, agent);
+	return format_root(CONF_FILE_AGENT, ALL, agent);
 }
 
 /* --- the manual --- */

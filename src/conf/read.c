@@ -294,12 +294,11 @@ static const char *nearest(const struct reader *reader, const struct conf_key *p
 	const char *found = NULL;
 	size_t best = 3;
 
-	for (size_t i = 0; i < conf_key_count(); i++) {
+	for (size_t i = conf_key_first(parent, reader->file); i != CONF_KEY_END;
+	     i = conf_key_next(i)) {
 		const char *name = conf_key_name(conf_key(i));
 		size_t letters = strlen(name), far;
 
-		if (!conf_key_is_in(conf_key(i), parent, reader->file))
-			continue;
 		far = near_distance(text, name);
 		/* In a short word two changes make any other word. */
 		if (far < best && far * 2 < letters) {
@@ -316,10 +315,11 @@ static void list_keys(const struct reader *reader, const struct conf_key *parent
 	size_t used = 0;
 
 	*text = '\0';
-	for (size_t i = 0; i < conf_key_count() && used < size; i++) {
+	for (size_t i = conf_key_first(parent, reader->file); i != CONF_KEY_END && used < size;
+	     i = conf_key_next(i)) {
 		const struct conf_key *key = conf_key(i);
 
-		if (conf_key_is_in(key, parent, reader->file) && conf_key_works(key))
+		if (conf_key_works(key))
 			used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "",
 						 conf_key_name(key));
 	}
@@ -362,9 +362,9 @@ static int find_row(const struct reader *reader, const struct conf_key *parent,
 
 	if (node->type != YAML_SCALAR_NODE || strlen(text) != node->data.scalar.length)
 		return -1;
-	for (size_t i = 0; i < conf_key_count(); i++) {
-		if (strcmp(conf_key_name(conf_key(i)), text) == 0 &&
-		    conf_key_is_in(conf_key(i), parent, reader->file))
+	for (size_t i = conf_key_first(parent, reader->file); i != CONF_KEY_END;
+	     i = conf_key_next(i)) {
+		if (strcmp(conf_key_name(conf_key(i)), text) == 0)
 			return (int)i;
 	}
 	return -1;
@@ -432,10 +432,11 @@ static void read_map(struct reader *reader, const struct conf_key *parent, const
 	}
 	if (node)
 		find_keys(reader, parent, node, found);
-	for (size_t i = 0; i < conf_key_count(); i++) {
+	for (size_t i = conf_key_first(parent, reader->file); i != CONF_KEY_END;
+	     i = conf_key_next(i)) {
 		const struct conf_key *key = conf_key(i);
 
-		if (reader->cut || !conf_key_is_in(key, parent, reader->file))
+		if (reader->cut)
 			continue;
 		if (found[i].key && !conf_key_works(key))
 			reader_error(reader, place_of(found[i].key),

@@ -67,6 +67,11 @@ struct conf_key {
 /* All rows; a mapping's row comes before those of its keys. */
 size_t conf_key_count(void);
 const struct conf_key *conf_key(size_t row);
+/* The rows directly in `parent`, itself a row (NULL: in the file's outermost mapping), by their
+ * places: the first, and the one after another. CONF_KEY_END: none. */
+#define CONF_KEY_END SIZE_MAX
+size_t conf_key_first(const struct conf_key *parent, enum conf_file file);
+size_t conf_key_next(size_t row);
 /* The key itself: the path's last part. */
 const char *conf_key_name(const struct conf_key *key);
 /* Is it directly in `parent` (NULL: in the file's outermost mapping)? */

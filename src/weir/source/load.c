@@ -12,20 +12,25 @@
 #include "base/time.h"
 #include "conf/diff.h"
 
-static int digest(char *text, char ret[LOAD_DIGEST_MAX])
+static int hash(char *text, uint64_t seed, uint64_t *ret)
 {
 	if (!text)
 		return -ENOMEM;
-	snprintf(ret, LOAD_DIGEST_MAX, "%016" PRIx64, (uint64_t)XXH3_64bits(text, strlen(text)));
+	*ret = XXH3_64bits_withSeed(text, strlen(text), seed);
 	free(text);
 	return 0;
 }
 
 int load_digest_of(const struct conf *conf, struct load_digest *ret)
 {
-	int error = digest(conf_format_shared(conf), ret->shared);
+	uint64_t shared, whole;
 
-	return error ? error : digest(conf_format(conf), ret->whole);
+	if (hash(conf_format_shared(conf), 0, &shared) ||
+	    hash(conf_format_own(conf), shared, &whole))
+		return -ENOMEM;
+	snprintf(ret->shared, LOAD_DIGEST_MAX, "%016" PRIx64, shared);
+	snprintf(ret->whole, LOAD_DIGEST_MAX, "%016" PRIx64, whole);
+	return 0;
 }
 
 static void work(uv_work_t *work)
