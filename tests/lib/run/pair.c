@@ -13,7 +13,7 @@
 #include "base/time.h"
 #include "pkt/parse.h"
 
-enum { ENTRIES = 2048, TEXT_MAX = 4096 };
+enum { ENTRIES = 1024, SLOTS = 65536, TEXT_MAX = 4096 };
 
 struct pair pair;
 
@@ -89,16 +89,22 @@ static void prepare(void *arg, size_t at, struct pool *pool)
 					      pair.now_ms) >= 0);
 }
 
-static void make_tables(struct pair_node *node)
+/* As new ones, at the cost of what this node may have used. */
+static void clear_tables(const struct pair_node *node)
 {
-	struct abi_node *abi;
+	struct dp_tables *tables = native_tables(node->native);
 
-	if (native_new(ENTRIES, &node->native))
-		fail_msg("out of memory");
-	abi = native_tables(node->native)->node;
-	abi->vip_secret = 7;
-	abi->flow_secret = 9;
-	abi->began_s = (uint32_t)(pair.now_ms / 1000);
+	memset(tables->vips, 0, ABI_VIPS * sizeof(*tables->vips));
+	memset(tables->services, 0, PAIR_RECORDS * sizeof(*tables->services));
+	memset(tables->backends, 0, PAIR_RECORDS * sizeof(*tables->backends));
+	memset(tables->slots, 0, SLOTS * sizeof(*tables->slots));
+	memset(tables->flows, 0, tables->flow_buckets * sizeof(*tables->flows));
+	*tables->node = (struct abi_node){
+		.flow_buckets_mask = (uint32_t)tables->flow_buckets - 1,
+		.vip_secret = 7,
+		.flow_secret = 9,
+		.began_s = (uint32_t)(pair.now_ms / 1000),
+	};
 }
 
 static void stop(struct pair_node *node)
@@ -122,14 +128,15 @@ void pair_load(struct pair_node *node)
 	};
 	struct err err = {0};
 
-	node->fresh = !node->native;
+	node->fresh = !node->balancer;
 	if (node->fresh)
-		make_tables(node);
+		clear_tables(node);
 	stop(node);
 	node->conf = read_file();
 	assert_true(generations_turn(&node->kept, node->conf, pair.now_ms) >= 0);
 	if (balancer_new(node->conf, native_tables(node->native), &start, &node->balancer, &err))
 		fail_msg("%s", err.text);
+	assert_true(balancer_first_slot(node->balancer, 0) + 1024 < SLOTS);
 	for (size_t m = 0; m < node->conf->pools[0].backend_count; m++)
 		node->numbers[balancer_backend_record(node->balancer, 0, m)] = number_at(node, m);
 }
@@ -137,8 +144,6 @@ void pair_load(struct pair_node *node)
 void pair_die(struct pair_node *node)
 {
 	stop(node);
-	native_free(node->native);
-	node->native = NULL;
 	node->knows = false;
 }
 
@@ -190,7 +195,7 @@ void pair_pass(uint64_t ms)
 {
 	pair.now_ms += ms;
 	for (size_t i = 0; i < PAIR_NODES; i++) {
-		if (pair.nodes[i].native)
+		if (pair.nodes[i].balancer)
 			survey(&pair.nodes[i]);
 	}
 }
@@ -233,14 +238,18 @@ void pair_begin(const char *pool, const char *seed, uint64_t idle_ms)
 	for (size_t i = 0; i < PAIR_BACKENDS; i++)
 		pair.backends[i] = (struct pair_backend){
 			.listed = i + 1 < PAIR_BACKENDS, .weight = 100, .share = 100};
-	for (size_t i = 0; i < PAIR_NODES; i++)
+	for (size_t i = 0; i < PAIR_NODES; i++) {
 		memcpy(pair.nodes[i].told, pair.backends, sizeof(pair.backends));
+		if (native_new(ENTRIES, &pair.nodes[i].native))
+			fail_msg("out of memory");
+	}
 }
 
 void pair_end(void)
 {
 	for (size_t i = 0; i < PAIR_NODES; i++) {
 		pair_die(&pair.nodes[i]);
+		native_free(pair.nodes[i].native);
 		generations_fini(&pair.nodes[i].kept);
 	}
 }

@@ -30,9 +30,9 @@ struct pair_backend {
 };
 
 struct pair_node {
-	struct native *native; /* NULL: it is dead */
+	struct native *native;
 	struct conf *conf;
-	struct balancer *balancer;
+	struct balancer *balancer; /* NULL: it is dead */
 	bool fresh;      /* its tables were empty at this start */
 	bool knows;      /* its backends, so the router uses it */
 	uint8_t numbers[PAIR_RECORDS];
