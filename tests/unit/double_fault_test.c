@@ -437,6 +437,9 @@ static bool happen(unsigned int event)
 		if (is_starting())
 			return false;
 		pass(waits[event - WAIT] * pair.idle_ms / 10);
+		/* Beyond that nobody remembers the table before. */
+		if (fault.changed_ms[1] && !is_lately(fault.changed_ms[1]))
+			renew();
 		return true;
 	}
 }
