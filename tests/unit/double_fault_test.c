@@ -359,6 +359,7 @@ static bool mend(void)
 {
 	uint8_t number = odd_one();
 	struct pair_backend *backend = &pair.backends[number];
+	bool was_maint = false;
 
 	if (number == PAIR_NOBODY)
 		return false;
@@ -371,6 +372,7 @@ static bool mend(void)
 			backend->weight = 100;
 		new_file();
 	} else {
+		was_maint = backend->admin == POOL_MAINT;
 		*backend = (struct pair_backend){.listed = true, .weight = 100, .share = 100};
 		tell(number);
 		send_all(false);
@@ -378,6 +380,10 @@ static bool mend(void)
 	}
 	send_all(false);
 	renew();
+	/* Who served in its place had the slots for good, and is remembered for an idle time. One
+	 * change more within it would be a third owner. */
+	if (was_maint)
+		pass(pair.idle_ms + pair.idle_ms / 5);
 	return true;
 }
 
