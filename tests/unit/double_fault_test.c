@@ -44,7 +44,8 @@ struct faults {
 	const char *name, *pool, *seed;
 	unsigned int length;
 	uint64_t idle_ms;
-	bool apart; /* all connections of a slot are at one node */
+	bool apart;   /* all connections of a slot are at one node */
+	bool reloads; /* a new file is read without a restart */
 };
 
 struct flow {
@@ -254,9 +255,12 @@ static void bring_up(void)
 	}
 }
 
-static void restart(struct pair_node *node)
+static void restart(struct pair_node *node, bool reloads)
 {
-	pair_load(node);
+	if (reloads)
+		pair_reload(node);
+	else
+		pair_load(node);
 	if (!node->knows)
 		return;
 	send_all(false);
@@ -267,7 +271,7 @@ static void new_file(void)
 {
 	for (uint8_t n = 0; n < PAIR_NODES; n++) {
 		if (pair.nodes[n].balancer)
-			restart(&pair.nodes[n]);
+			restart(&pair.nodes[n], fault.about->reloads);
 	}
 	fault.changed_ms[0] = fault.changed_ms[1];
 	fault.changed_ms[1] = pair.now_ms;
@@ -436,7 +440,7 @@ static bool happen(unsigned int event)
 	case RESTART_2:
 		if (!pair.nodes[event - RESTART_1].balancer)
 			return false;
-		restart(&pair.nodes[event - RESTART_1]);
+		restart(&pair.nodes[event - RESTART_1], false);
 		return true;
 	default:
 		/* Checks that have no result for so long there are none. */
@@ -584,6 +588,8 @@ FAULTS(ring, .pool = "hash: ring, table_size: 13", .seed = "one", .length = 3, .
 FAULTS(apart, .pool = "hash: ring, table_size: 16", .seed = "two", .length = 3, .idle_ms = 5000,
        .apart = true)
 FAULTS(slow, .pool = "hash: ring, table_size: 13", .seed = "two", .length = 3, .idle_ms = 100000)
+FAULTS(reload, .pool = "hash: ring, table_size: 16", .seed = "two", .length = 3, .idle_ms = 5000,
+       .apart = true, .reloads = true)
 
 int main(void)
 {
@@ -591,6 +597,7 @@ int main(void)
 		cmocka_unit_test(test_ring),
 		cmocka_unit_test(test_apart),
 		cmocka_unit_test(test_slow),
+		cmocka_unit_test(test_reload),
 	};
 
 	cmocka_set_test_filter(getenv("MODEL_ONLY"));

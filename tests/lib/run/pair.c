@@ -56,9 +56,14 @@ static struct conf *read_file(void)
 
 /* --- nodes --- */
 
+static uint8_t number_in(const struct conf *conf, size_t member)
+{
+	return (uint8_t)(conf->pools[0].backends[member].address.bytes[15] - 1);
+}
+
 static uint8_t number_at(const struct pair_node *node, size_t member)
 {
-	return (uint8_t)(node->conf->pools[0].backends[member].address.bytes[15] - 1);
+	return number_in(node->conf, member);
 }
 
 static void ignore(void *arg, uint32_t record)
@@ -73,19 +78,20 @@ static uint64_t relying(void *arg)
 }
 
 /* As weir/node does it: what operators have said is on the disk, and what tables were. */
-static void prepare(void *arg, size_t at, struct pool *pool)
+static void prepare(void *arg, const struct conf *conf, size_t at, struct pool *pool)
 {
 	struct pair_node *node = arg;
 
 	for (size_t m = 0; m < pool_member_count(pool); m++) {
-		const struct pair_backend *told = &node->told[number_at(node, m)];
+		const struct pair_backend *told = &node->told[number_in(conf, m)];
 
 		pool_set_admin(pool, m, told->admin, pair.now_ms);
 		pool_set_share(pool, m, told->share, pair.now_ms);
 	}
-	if (node->fresh ||
-	    pair.now_ms < balancer_starting_until_ms(native_tables(node->native)))
-		assert_true(generations_begin(&node->kept, node->conf, at, pool, pair.now_ms,
+	if (!node->balancer &&
+	    (node->fresh ||
+	     pair.now_ms < balancer_starting_until_ms(native_tables(node->native))))
+		assert_true(generations_begin(&node->kept, conf, at, pool, pair.now_ms,
 					      pair.now_ms) >= 0);
 }
 
@@ -115,9 +121,9 @@ static void stop(struct pair_node *node)
 	node->conf = NULL;
 }
 
-void pair_load(struct pair_node *node)
+static struct balancer_start start_of(struct pair_node *node)
 {
-	struct balancer_start start = {
+	return (struct balancer_start){
 		.health = POOL_UNKNOWN,
 		.now_ms = pair.now_ms,
 		.new_backend = ignore,
@@ -126,6 +132,18 @@ void pair_load(struct pair_node *node)
 		.relying = relying,
 		.arg = node,
 	};
+}
+
+static void find_numbers(struct pair_node *node)
+{
+	assert_true(balancer_first_slot(node->balancer, 0) + 1024 < SLOTS);
+	for (size_t m = 0; m < node->conf->pools[0].backend_count; m++)
+		node->numbers[balancer_backend_record(node->balancer, 0, m)] = number_at(node, m);
+}
+
+void pair_load(struct pair_node *node)
+{
+	struct balancer_start start = start_of(node);
 	struct err err = {0};
 
 	node->fresh = !node->balancer;
@@ -136,9 +154,24 @@ void pair_load(struct pair_node *node)
 	assert_true(generations_turn(&node->kept, node->conf, pair.now_ms) >= 0);
 	if (balancer_new(node->conf, native_tables(node->native), &start, &node->balancer, &err))
 		fail_msg("%s", err.text);
-	assert_true(balancer_first_slot(node->balancer, 0) + 1024 < SLOTS);
-	for (size_t m = 0; m < node->conf->pools[0].backend_count; m++)
-		node->numbers[balancer_backend_record(node->balancer, 0, m)] = number_at(node, m);
+	find_numbers(node);
+}
+
+void pair_reload(struct pair_node *node)
+{
+	struct balancer_start start = start_of(node);
+	struct conf *conf = read_file();
+	struct balancer *next;
+	struct err err = {0};
+
+	if (balancer_prepare(conf, node->balancer, &start, &next, &err))
+		fail_msg("%s", err.text);
+	balancer_commit(next);
+	conf_free(node->conf);
+	node->conf = conf;
+	node->balancer = next;
+	assert_true(generations_turn(&node->kept, node->conf, pair.now_ms) >= 0);
+	find_numbers(node);
 }
 
 void pair_die(struct pair_node *node)

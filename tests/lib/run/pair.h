@@ -56,6 +56,8 @@ void pair_end(void);
 
 /* A start over what is in the tables, and one over none; neither knows its backends at once. */
 void pair_load(struct pair_node *node);
+/* The daemon that runs goes over to the file. */
+void pair_reload(struct pair_node *node);
 void pair_die(struct pair_node *node);
 /* The check of a backend has a result, whoever that is: by its place in the node's file. */
 void pair_hear(struct pair_node *node, size_t member);
