@@ -119,6 +119,21 @@ static uint16_t heir_of(const struct pool *from, uint16_t member, const uint16_t
 	return member == NOBODY ? NOBODY : members[from->members.items[member].index];
 }
 
+/*
+ * Amid a start the pool's words do not say whose flows come from other nodes: those of the owner by
+ * the table before, who is to be named beside the one by this table.
+ */
+static void tell_base(struct pool *pool, uint32_t slot, const struct pool *from,
+		      const uint16_t *members, uint64_t now_ms)
+{
+	const struct transition *known = &pool->transitions.slots[slot];
+	uint16_t base = heir_of(from, pool_narrow(from->base[slot]), members);
+
+	if (pool->doubt_ms && now_ms < from->starting_until_ms && base != NOBODY &&
+	    base != pool_narrow(pool->base[slot]) && (!known->previous || known->weak))
+		transition_tell(&pool->transitions, slot, pool->members.items[base].index, now_ms);
+}
+
 static void inherit_slot(struct pool *pool, uint32_t slot, const struct pool *from,
 			 const uint16_t *members, uint64_t now_ms)
 {
@@ -128,6 +143,7 @@ static void inherit_slot(struct pool *pool, uint32_t slot, const struct pool *fr
 
 	transition_inherit(&pool->transitions, slot, transition,
 			   members[transition->previous] != NOBODY);
+	tell_base(pool, slot, from, members, now_ms);
 	if (owner == NOBODY || pool->base[slot] == HASH_NOBODY) {
 		if (was->owner != NOBODY)
 			transition_begin(&pool->transitions, slot,
