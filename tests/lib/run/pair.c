@@ -89,8 +89,7 @@ static void prepare(void *arg, const struct conf *conf, size_t at, struct pool *
 		pool_set_share(pool, m, told->share, pair.now_ms);
 	}
 	if (!node->balancer &&
-	    (node->fresh ||
-	     pair.now_ms < balancer_starting_until_ms(native_tables(node->native))))
+	    (node->fresh || pair.now_ms < balancer_starting_until_ms(native_tables(node->native))))
 		assert_true(generations_begin(&node->kept, conf, at, pool, pair.now_ms,
 					      pair.now_ms) >= 0);
 }

@@ -2,7 +2,7 @@
 /*
  * Two nodes before the same backends, each the daemon's own balancer over a native engine: starts
  * with a file that may be new, deaths with the tables and returns with what the disk has, checks,
- * what operators tell, time, and packets with whom they name beside. What goes wrong fails the test.
+ * what operators tell, time, and packets with whom they name beside. What goes wrong fails a test.
  */
 #pragma once
 
@@ -33,8 +33,8 @@ struct pair_node {
 	struct native *native;
 	struct conf *conf;
 	struct balancer *balancer; /* NULL: it is dead */
-	bool fresh;      /* its tables were empty at this start */
-	bool knows;      /* its backends, so the router uses it */
+	bool fresh;                /* its tables were empty at this start */
+	bool knows;                /* its backends, so the router uses it */
 	uint8_t numbers[PAIR_RECORDS];
 	/* Its disk: outlives it. */
 	struct generations kept;
