@@ -27,8 +27,8 @@ enum {
 	PORTS = 60,   /* of a slot, one for each connection of a sequence */
 	FLOWS = 1500, /* in a sequence */
 	TOLD_MAX = 10,
-	USUAL = PAIR_BACKENDS - 1, /* backends that are always in the file */
-	SPARE = USUAL,
+	USUAL = PAIR_SPARE, /* backends that are always in the file */
+	SPARE = PAIR_SPARE,
 	STEP_MS = 700,
 	CHECK_MS = 150,
 	WAITS = GENERATION_WAITS,
@@ -37,18 +37,8 @@ enum {
 enum kind { FAIL, DRAIN, MAINT, SHARE, WEIGHT, KINDS };
 
 /* Events: a kind for each usual backend, and then these. */
-enum {
-	ADD = KINDS * USUAL,
-	MEND,
-	NODE_1,
-	NODE_2,
-	SLOWLY,
-	MOVE,
-	RESTART_1,
-	RESTART_2,
-	WAIT,
-	EVENTS
-};
+enum { ADD = KINDS * USUAL, MEND, NODE_1, NODE_2, SLOWLY, MOVE };
+enum { RESTART_1 = MOVE + 1, RESTART_2, WAIT, EVENTS };
 enum { WAITS_FOR = 3 };
 
 struct faults {
@@ -314,34 +304,11 @@ static void tell(uint8_t number)
 	}
 }
 
-static bool is_table_odd(uint8_t number)
-{
-	return number == SPARE ? pair.backends[number].listed : pair.backends[number].weight != 100;
-}
-
-static bool is_odd(uint8_t number)
-{
-	const struct pair_backend *backend = &pair.backends[number];
-
-	return is_table_odd(number) || backend->fails || backend->admin != POOL_ACTIVE ||
-	       backend->share != 100;
-}
-
-/* PAIR_NOBODY: all is well. */
-static uint8_t odd_one(void)
-{
-	for (uint8_t i = 0; i < PAIR_BACKENDS; i++) {
-		if (is_odd(i))
-			return i;
-	}
-	return PAIR_NOBODY;
-}
-
 static bool disturb(uint8_t number, enum kind kind)
 {
 	struct pair_backend *backend = &pair.backends[number];
 
-	if (odd_one() != PAIR_NOBODY || (kind == WEIGHT && is_lately(fault.changed_ms[1])))
+	if (pair_odd_one() != PAIR_NOBODY || (kind == WEIGHT && is_lately(fault.changed_ms[1])))
 		return false;
 	if (kind == WEIGHT) {
 		if (number == SPARE)
@@ -378,13 +345,13 @@ static void remove_spare(void)
 
 static bool mend(void)
 {
-	uint8_t number = odd_one();
+	uint8_t number = pair_odd_one();
 	struct pair_backend *backend = &pair.backends[number];
 	bool was_maint = false;
 
 	if (number == PAIR_NOBODY)
 		return false;
-	if (is_table_odd(number)) {
+	if (pair_table_is_odd(number)) {
 		bring_up();
 		renew();
 		if (number == SPARE)
@@ -476,8 +443,8 @@ static bool happen(unsigned int event)
 
 static void begin_anew(void)
 {
-	uint8_t odd = odd_one();
-	bool file = odd != PAIR_NOBODY && is_table_odd(odd);
+	uint8_t odd = pair_odd_one();
+	bool file = odd != PAIR_NOBODY && pair_table_is_odd(odd);
 
 	fault.flow_count = 0;
 	if (odd != PAIR_NOBODY) {

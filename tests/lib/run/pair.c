@@ -232,6 +232,29 @@ void pair_pass(uint64_t ms)
 	}
 }
 
+bool pair_table_is_odd(uint8_t number)
+{
+	return number == PAIR_SPARE ? pair.backends[number].listed
+				    : pair.backends[number].weight != 100;
+}
+
+static bool is_odd(uint8_t number)
+{
+	const struct pair_backend *backend = &pair.backends[number];
+
+	return pair_table_is_odd(number) || backend->fails || backend->admin != POOL_ACTIVE ||
+	       backend->share != 100;
+}
+
+uint8_t pair_odd_one(void)
+{
+	for (uint8_t i = 0; i < PAIR_BACKENDS; i++) {
+		if (is_odd(i))
+			return i;
+	}
+	return PAIR_NOBODY;
+}
+
 /* --- packets --- */
 
 struct pair_answer pair_segment(struct pair_node *node, uint16_t port, uint8_t tcp_flags)

@@ -18,6 +18,7 @@ enum {
 	PAIR_NODES = 2,
 	PAIR_BACKENDS = 4, /* numbers 0 to 3 */
 	PAIR_RECORDS = 64,
+	PAIR_SPARE = PAIR_BACKENDS - 1, /* not in the file at first */
 	PAIR_NOBODY = 255,
 };
 
@@ -67,6 +68,11 @@ void pair_know(struct pair_node *node, size_t first);
 void pair_tell(struct pair_node *node, uint8_t number);
 /* Time, with what is due and a survey on all nodes. */
 void pair_pass(uint64_t ms);
+
+/* Is the base table another because of it, and whom is anything the matter with? One at most, or
+ * PAIR_NOBODY. */
+bool pair_table_is_odd(uint8_t number);
+uint8_t pair_odd_one(void);
 
 struct pair_answer {
 	uint8_t first, second; /* backends, or PAIR_NOBODY */
