@@ -171,6 +171,8 @@ restart_daemon() {
 # What a crash of the machine leaves: the disk alone. The router learns of it later than it happens.
 kill_node() {
 	event "lb$1 dies"
+	# At once: the bridge sends what is for a port that is gone to all others.
+	flows_move
 	in_ns router ip link set "lb$1" down
 	sleep "0.$((RANDOM % 3))"
 	NODE[$1]=dead HOPS[$1]=0
