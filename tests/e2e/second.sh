@@ -233,9 +233,10 @@ must "and over IPv6" wait_for 3 knows b2 2001:db8:1::11
 listen
 must "each connection is heard of" wait_for 15 all_heard
 must "no connection broke" none_broken
+must "more of them begin, and none at b1" wait_for 20 began 360
 before=$(verdict b1 handed_on)
 fresh_node 1 active active active
-must "b1 hands on what began at others meanwhile" wait_for 5 more b1 handed_on $((before + 50))
+must "b1 hands on what began at others meanwhile" wait_for 5 more b1 handed_on $((before + 10))
 must "those of the pod's are taken there" wait_for 5 more b3 taken 10
 listen
 must "each connection is heard of" wait_for 15 all_heard

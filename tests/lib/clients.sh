@@ -24,4 +24,6 @@ all_heard() {
 	local since_ms=$((${EPOCHREALTIME/./} / 1000 - listen_ms))
 	report && [[ $reported =~ quiet=([0-9]+) ]] && [ "${BASH_REMATCH[1]}" -lt $since_ms ]
 }
+# began COUNT: have so many connections begun?
+began() { report && [[ $reported =~ opened=([0-9]+) ]] && [ "${BASH_REMATCH[1]}" -ge "$1" ]; }
 none_broken() { report && say "# $reported" && [[ $reported =~ broken=0\ excused=0 ]]; }
