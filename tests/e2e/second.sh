@@ -33,7 +33,7 @@ WAY=1 # the node of the router's route
 pool_config() {
 	cat <<-END
 		- name: $1
-		  check: {type: tcp, port: 80, interval: 400ms, timeout: 300ms, rise: 1, fall: 2}
+		  check: {type: tcp, port: 80, interval: 1s, timeout: 1s, rise: 1, fall: 2}
 		  backends:
 		  - {name: b1, address: "${2}1", state: $3}
 		  - {name: b2, address: "${2}2", state: $4}
