@@ -126,14 +126,18 @@ change "a service less"
 SEED=another
 change "another seed"
 churn
-sleep 2.5 # each flow says something meanwhile, by which it is known from then on
+# What each flow says is by what it is known from then on.
+listen
+must "each connection is heard of" wait_for 15 all_heard
 must "nobody has lost a connection" none_broken
 SIZE=509
 change "another size"
-sleep 2.5
+listen
+must "each connection is heard of" wait_for 15 all_heard
 FEATURES=", policy: 4-tuple, allow: [0.0.0.0/0, \"::/0\"], rate_limit: 1M"
 change "what the program did not have"
-sleep 2.5
+listen
+must "each connection is heard of" wait_for 15 all_heard
 must "nobody has lost a connection" none_broken
 
 mv "$DIR/lb1.yaml" "$DIR/one.yaml"
