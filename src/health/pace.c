@@ -3,9 +3,9 @@
  * A turn of the pace is a turn of the loop: what it begins, and what became of those begun before.
  * How long that takes depends on the kind of probe (a connection is 50 microseconds, a TLS
  * handshake two milliseconds), so the number is found out: half as many after a turn that took this
- * thread longer than TURN_NS, twice as many after one that took a small part of it. It is the
- * thread's own time that counts: on a machine that has other work each turn comes late, and then
- * may begin as many as are due by then.
+ * thread longer than TURN_NS, more after one that took a small part of it. It is the thread's own
+ * time that counts: on a machine that has other work each turn comes late, and then may begin as
+ * many as are due by then.
  *
  * Those of a pool come one after the other, so that its slots are written once or twice for all of
  * its backends and not once for each.
@@ -20,8 +20,8 @@
 enum {
 	RATE_MS = 10, /* begun in a millisecond */
 	BATCH_MIN = 2,
-	BATCH_MAX = 64,
-	TURN_NS = 6 * 1000 * 1000,
+	BATCH_MAX = 500,
+	TURN_NS = 8 * 1000 * 1000,
 };
 
 static uint64_t thread_ns(void)
@@ -36,8 +36,8 @@ static void adapt(struct pace *pace, uint64_t took_ns)
 {
 	if (took_ns > TURN_NS && pace->batch > BATCH_MIN)
 		pace->batch /= 2;
-	else if (took_ns < TURN_NS / 4 && pace->batch < BATCH_MAX)
-		pace->batch *= 2;
+	else if (took_ns < TURN_NS / 2 && pace->batch < BATCH_MAX)
+		pace->batch += pace->batch / 2;
 }
 
 /* How many this turn may begin. */
