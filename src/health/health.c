@@ -39,6 +39,8 @@ int health_open(uv_loop_t *loop, struct health **ret)
 	if (!health)
 		return -ENOMEM;
 	health->loop = loop;
+	pace_init(&health->pace, loop, target_begin);
+	health->held = 1;
 	health->random = time_now_ns() | 1;
 	*ret = health;
 	return 0;
@@ -147,6 +149,17 @@ const char *health_type_name(enum health_type type)
 	return target_types[type]->name;
 }
 
+void health_let_go(struct health *health)
+{
+	if (--health->held == 0)
+		free(health);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+	health_let_go(handle->data);
+}
+
 static void remove_all(struct targets *bucket)
 {
 	struct target *target;
@@ -163,7 +176,6 @@ void health_close(struct health *health)
 		if (health->shared[i])
 			target_types[i]->close(health->shared[i]);
 	}
-	health->closing = true;
-	if (health->held == 0)
-		free(health);
+	health->pace.timer.data = health;
+	uv_close((uv_handle_t *)&health->pace.timer, on_closed);
 }

@@ -6,10 +6,11 @@
  *   WAITING -------> probe.start ----------------------> each check's rise_fall_step -> WAITING
  *
  * The timer is one of the loop's (a heap), so that thousands of targets cost a logarithm each and
- * nothing walks over all of them. Beginnings are spread at random, over SPREAD_MS where nothing is
- * known yet (a decision is wanted soon; with many targets over as long as RATE_MS allows) and over
- * the interval otherwise; each later probe comes an interval after the one before, give or take the
- * jitter, so that targets do not fall into step, with each other or with those of other nodes.
+ * nothing walks over all of them. Where nothing is known yet a decision is wanted soon: such first
+ * probes follow each other as fast as may be (pace.c), and the second ones come at random times
+ * within the interval. Other beginnings are spread at random over the interval. Each later probe
+ * comes an interval after the one before, give or take the jitter, so that targets do not fall into
+ * step, with each other or with those of other nodes.
  *
  * What the backend did counts, and only that. So a probe that could not be run for want of
  * descriptors or ports changes nothing but a counter; and a loop that was held up by other work
@@ -25,8 +26,6 @@
 #include "base/time.h"
 
 enum {
-	SPREAD_MS = 100,
-	RATE_MS = 4, /* first probes begun in a millisecond, about */
 	GRACE_MS = 1,
 	STEPS = 4, /* of a probe: how often it waits for the loop */
 	LATE_WINDOW_MS = 1000,
@@ -58,6 +57,9 @@ static void wait_interval(struct target *target, bool undecided)
 	uint64_t due_ms = interval_ms - jitter_ms + random_below(target->health, 2 * jitter_ms + 1);
 	uint64_t elapsed_ms = (time_now_ns() - target->started_ns) / TIME_MILLI_NS;
 
+	if (target->fresh && !undecided)
+		due_ms = random_below(target->health, interval_ms) + 1;
+	target->fresh = target->fresh && undecided;
 	wait_ms(target, due_ms > elapsed_ms ? due_ms - elapsed_ms : 1);
 }
 
@@ -193,6 +195,11 @@ static void on_timer(uv_timer_t *timer)
 	}
 }
 
+void target_begin(struct target *target)
+{
+	start_probe(target);
+}
+
 static struct targets *bucket_of(struct health *health, const struct spec *spec)
 {
 	return &health->buckets[(spec->hash ^ spec->hash >> 32) % TARGET_BUCKETS];
@@ -228,15 +235,17 @@ struct target *target_get(struct health *health, struct spec *spec)
 void target_hurry(struct target *target, enum health_state initial)
 {
 	struct health *health = target->health;
-	uint64_t spread_ms = target->spec->spec.interval_ms, soon_ms = SPREAD_MS, wait;
+	uint64_t wait;
 
-	if (soon_ms < health->sums.probes / RATE_MS)
-		soon_ms = health->sums.probes / RATE_MS;
-	if (initial == HEALTH_UNKNOWN && spread_ms > soon_ms)
-		spread_ms = soon_ms;
-	if (target->phase != WAITING)
+	if (target->phase != WAITING || target->paced)
 		return;
-	wait = random_below(health, spread_ms);
+	if (initial == HEALTH_UNKNOWN) {
+		uv_timer_stop(&target->timer);
+		target->fresh = !target->started_ns;
+		pace_add(&health->pace, target);
+		return;
+	}
+	wait = random_below(health, target->spec->spec.interval_ms);
 	if (!uv_is_active((uv_handle_t *)&target->timer) ||
 	    wait < uv_timer_get_due_in(&target->timer))
 		wait_ms(target, wait);
@@ -249,14 +258,14 @@ static void on_closed(uv_handle_t *handle)
 
 	free(target->spec);
 	free(target);
-	if (--health->held == 0 && health->closing)
-		free(health);
+	health_let_go(health);
 }
 
 static void end(struct target *target)
 {
 	if (target->phase != WAITING)
 		target_types[target->spec->spec.type]->cancel(target->probe);
+	pace_remove(&target->health->pace, target);
 	LIST_REMOVE(target, link);
 	target->health->sums.probes--;
 	uv_close((uv_handle_t *)&target->timer, on_closed);
