@@ -24,7 +24,7 @@ host_is() { diff "$DIR/$1" <(host_now) | sed 's/^/#   /' | tee "$DIR/diff"; [ ! 
 # refused FILE [OPTION]: the start fails, and what it says is $DIR/again.
 refused() {
 	local status=0
-	in_ns b1 timeout 5 "$WEIR" agent --config "$@" >"$DIR/again" 2>&1 || status=$?
+	in_ns b1 timeout 60 "$WEIR" agent --config "$@" >"$DIR/again" 2>&1 || status=$?
 	[ $status = 1 ]
 }
 says() { grep -q -- "$1" "$DIR/again"; }

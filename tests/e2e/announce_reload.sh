@@ -46,7 +46,7 @@ must "and the route's do" wait_for 5 bird_knows $VIP4/32 'BGP.med: 77'
 must "of both VIPs" wait_for 5 bird_knows $OTHER4/32 'BGP.community: (65010,7)'
 must "a VIP is removed" reload "s/, $OTHER4//"
 must "case 29: and withdrawn" wait_for 5 lost $OTHER4/32
-must "the other one is there" knows $VIP4/32
+must "the other one is there" wait_for 5 knows $VIP4/32
 must "case 29: all that by UPDATEs alone" stood 4
 
 cp "$DIR/lb1.yaml" "$DIR/good.yaml"
@@ -83,4 +83,4 @@ must "and back" reload 's/^seed: demo/seed: demo/'
 must "to the routers" wait_for 30 knows $VIP4/32
 must_not "with nothing left in the table" grep -q blackhole <(in_ns lb1 ip route show table all)
 must "SIGTERM ends it well" end lb1
-must "with its routes withdrawn" lost $VIP6/128
+must "with its routes withdrawn" wait_for 5 lost $VIP6/128

@@ -564,11 +564,11 @@ false_alarms() {
 	done | grep -c .
 }
 
-# explained MS: did flows move in the time before that?
+# explained FROM TO: did flows move in that time, or not long before?
 explained() {
 	local moved
 	for moved in "${moved_ms[@]}"; do
-		[ "$1" -lt "$moved" ] || [ "$1" -gt $((moved + MOVED_MS)) ] || return 0
+		[ "$2" -lt "$moved" ] || [ "$1" -gt $((moved + MOVED_MS)) ] || return 0
 	done
 	return 1
 }
@@ -661,8 +661,8 @@ wait_for 30 grep -q '^report end ' "$DIR/clients.log" || fail "the clients end"
 unexplained=0
 while read -r line; do
 	say "# $line"
-	[[ $line =~ at=([0-9]+) ]]
-	explained "${BASH_REMATCH[1]}" || unexplained=$((unexplained + 1))
+	[[ $line =~ at=([0-9]+).*\ last=([0-9]+) ]]
+	explained "${BASH_REMATCH[2]}" "${BASH_REMATCH[1]}" || unexplained=$((unexplained + 1))
 done < <(grep '^broken' "$DIR/clients.log")
 last=$(grep '^report end ' "$DIR/clients.log")
 [[ $last =~ opened=([0-9]+)\ broken=([0-9]+)\ excused=([0-9]+) ]]

@@ -59,9 +59,9 @@ enum {
 	SEND_MS = 400, /* the least between two chunks; four times it at most */
 	CHUNK = 48,
 	OUTSTANDING = 256,
-	SHORT_MS = 8000, /* half of the connections live for so long at most */
-	LONG_MS = 60000, /* and the others */
-	STALL_MS = 12000,
+	SHORT_MS = 8000,  /* half of the connections live for so long at most */
+	LONG_MS = 60000,  /* and the others */
+	STALL_MS = 60000, /* a busy machine may well take some seconds to bring a node up */
 	PORT_FIRST = 2000,
 	SLACK_MS = 200,
 };

@@ -43,8 +43,9 @@ ask_all() {
 }
 count_of() { awk -v b="$1" '$6 == b' "$DIR/$2" | grep -c . || :; }
 all_answered() { [ "$(grep -c ' ok ' "$DIR/$1")" = $ASKED ]; }
-# A SYN that was lost comes again after a second.
-at_once() { awk '$5 > 900000 { late = 1 } END { exit late }' "$DIR/$1"; }
+# A SYN that was lost comes again after a second. All that were b1's would be late if it were for
+# that; one or the other is on a busy machine.
+at_once() { awk '$5 > 900000 { late++ } END { exit late > NR / 15 }' "$DIR/$1"; }
 # same_but BACKEND LEFT RIGHT: who was another's before is that one's still.
 same_but() {
 	paste -d ' ' "$DIR/$2" "$DIR/$3" |

@@ -13,12 +13,12 @@ set -u
 # shellcheck source=tests/lib/netns.sh
 . "$(dirname "$0")/../lib/netns.sh"
 
-# Each backend has its turn, in both families.
+# answer [SECONDS]: each backend has its turn, in both families.
 answer() {
 	local i
 	for i in 1 2 3 4 5 6; do
-		in_ns client curl -sf -o "$DIR/body" -m 1 http://$VIP4/ || return 1
-		in_ns client curl -sf -o "$DIR/body" -m 1 "http://[$VIP6]/" || return 1
+		in_ns client curl -sf -o "$DIR/body" -m "${1:-20}" http://$VIP4/ || return 1
+		in_ns client curl -sf -o "$DIR/body" -m "${1:-20}" "http://[$VIP6]/" || return 1
 	done
 }
 
@@ -62,7 +62,7 @@ must "and the log" wait_for 5 grep -q 'level=error.*interface=eth0' "$DIR/lb1.lo
 on_bridge lb1 lb1 balancers 192.0.2.11/24 2001:db8:2::11/64 192.0.2.1 2001:db8:2::1
 must "it attaches to a new one of that name" wait_for 5 xdp_is eth0 native
 birdc -s "$DIR/bird.ctl" configure >>"$DIR/birdc.log"
-must "and serves again" wait_for 15 answer
+must "and serves again" wait_for 15 answer 3
 
 # The same on a backend, all of whose interface's settings go too.
 in_ns b1 ip link del eth0
@@ -74,7 +74,7 @@ must "it attaches to a new one" wait_for 5 has_xdp b1
 must "with the filter for the clamp" wait_for 5 has_clamp b1
 must "and is healthy again" wait_for 15 node_is_up 1
 end b2-nginx
-must "and serves, all alone" wait_for 15 answer
+must "and serves, all alone" wait_for 15 answer 3
 backend_start b2
 must "SIGTERM ends the agent with status 0" end b1-agent
 must_not "with nothing attached" has_xdp b1
@@ -92,7 +92,7 @@ end lb1 KILL
 must "generic XDP stays attached when the daemon is killed" has_xdp lb1 br0
 sed 's/xdp: auto/xdp: native/' "$DIR/lb1.yaml" >"$DIR/native.yaml"
 must_not "a start that wants native is refused" \
-	in_ns lb1 timeout 5 "$WEIR" run --config "$DIR/native.yaml"
+	in_ns lb1 timeout 60 "$WEIR" run --config "$DIR/native.yaml"
 must "and leaves attached what was" has_xdp lb1 br0
 node_start 1
 must "the next start takes that over" test "$(node_status 1 | jq .interfaces[0].adopted)" = true

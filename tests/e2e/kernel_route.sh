@@ -96,13 +96,13 @@ must "from the router, too" wait_for 10 router_uses 0
 in_ns lb1 ip route add blackhole $VIP4 proto static table 100
 backend_start b1
 must "where another has the route, status says so" wait_for 5 collides
-must "and that it is not announced" announced $VIP4 false
+must "and that it is not announced" wait_for 5 announced $VIP4 false
 in_ns lb1 ip route del blackhole $VIP4 proto static table 100
 must "and it is tried again" wait_for 5 has 4 $VIP4
 must "weir node drain" weir node drain --no-wait --node "$TAG-lb1"
-must "withdraws them" lacks 4 $VIP4
+must "withdraws them" wait_for 5 lacks 4 $VIP4
 must "weir node undrain" weir node undrain --node "$TAG-lb1"
-must "brings them back" has 4 $VIP4
+must "brings them back" wait_for 5 has 4 $VIP4
 must "SIGTERM ends it" end lb1
 must "with its routes withdrawn" lacks 4 $VIP4
 must "of both families" lacks 6 $VIP6

@@ -29,7 +29,7 @@ link_id() {
 same_link() { [ "$link" -gt 0 ] && [ "$(link_id)" = "$link" ]; }
 
 # run_again FILE: `weir run` in the foreground; its exit status, 124 if it did not end.
-run_again() { in_ns lb1 timeout 5 "$WEIR" run --config "$1" >"$DIR/again.log" 2>&1; }
+run_again() { in_ns lb1 timeout 60 "$WEIR" run --config "$1" >"$DIR/again.log" 2>&1; }
 
 status_is() {
 	local want=$1

@@ -13,7 +13,7 @@ set -u
 # shellcheck source=tests/lib/netns.sh
 . "$(dirname "$0")/../lib/netns.sh"
 
-get() { [ "$(in_ns client curl -sf -m 3 "$1")" = b1 ]; }
+get() { [ "$(in_ns client curl -sf -m "${2:-20}" "$1")" = b1 ]; }
 forward_is() { [ "$(node_status "${2:-1}" | jq -r '[.services[].forward] | unique[]')" = "$1" ]; }
 decapsulated() {
 	"$WEIR" status --socket "$RUN/agent-$TAG-b1.sock" --json |
@@ -65,7 +65,7 @@ serves gue 'udp dst port 6080 and ip' 'udp dst port 6080 and ip6'
 FORWARD=l2dsr
 rm "$DIR/lb1.yaml"
 node_start 1
-must_not "l2dsr does not reach a backend behind a router" get http://$VIP4/
+must_not "l2dsr does not reach a backend behind a router" get http://$VIP4/ 2
 must "which is counted" test "$(node_status 1 | jq .verdicts.no_neighbor.packets)" -gt 0
 must "status tells that it is" test "$(node_status 1 | jq '.pools[0].backends[0].on_link')" = false
 must "and so does the log" grep -q 'backend is behind a router' "$DIR/lb1.log"

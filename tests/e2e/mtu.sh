@@ -18,7 +18,7 @@ UPLOAD_BYTES=2000000
 # arrives URL: what is uploaded is what is stored.
 arrives() {
 	rm -f "$DIR/www/got"
-	in_ns client curl -sf -m 20 -H 'Expect:' -T "$DIR/sent" "$1/got" &&
+	in_ns client curl -sf -m 90 -H 'Expect:' -T "$DIR/sent" "$1/got" &&
 		cmp "$DIR/sent" "$DIR/www/got"
 }
 
@@ -43,7 +43,7 @@ tells() {
 
 # pings ADDRESS BYTES: each is answered, with what was sent.
 pings() {
-	in_ns client ping -n -c 5 -i 0.01 -W 2 -s "$2" -p a5 "$1" >"$DIR/ping.txt" || return 1
+	in_ns client ping -n -c 5 -i 0.01 -W 20 -s "$2" -p a5 "$1" >"$DIR/ping.txt" || return 1
 	grep -q ' 0% packet loss' "$DIR/ping.txt" && ! grep -q 'wrong data' "$DIR/ping.txt"
 }
 # icmp_echos NAME: requests that its kernel saw.

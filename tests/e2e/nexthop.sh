@@ -15,13 +15,13 @@ set -u
 
 # get URL SECONDS: short ones where the way may be gone, so that a lost SYN is not waited for.
 get() { in_ns client curl -sf -o "$DIR/body" --connect-timeout "$2" -m "$2" "$1"; }
-answers4() { get http://$VIP4/ 0.4; }
-answers6() { get "http://[$VIP6]/" 0.4; }
+answers4() { get http://$VIP4/ 1.5; }
+answers6() { get "http://[$VIP6]/" 1.5; }
 # Several in a row, so that each backend has its turn.
 answer() {
 	local i
 	for i in 1 2 3 4 5 6; do
-		get http://$VIP4/ 3 && get "http://[$VIP6]/" 3 || return 1
+		get http://$VIP4/ 20 && get "http://[$VIP6]/" 20 || return 1
 	done
 }
 

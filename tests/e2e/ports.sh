@@ -36,14 +36,13 @@ backend_config() {
 backend_listens() { in_ns b1 ss -Hltn "sport = :${NGINX4:-$PORT4}" | grep -q .; }
 
 services_config() {
-	local pace='interval: 500ms, timeout: 400ms, rise: 1, fall: 2'
 	cat <<-END
 		pools:
 		- name: web4
-		  check: {type: tcp, port: $PORT4, $pace}
+		  check: {type: tcp, port: $PORT4, $CHECK}
 		  backends: [{name: b1, address: 10.0.1.11${PORTS:+, port: $PORT4}}]
 		- name: web6
-		  check: {type: tcp, port: $PORT6, $pace}
+		  check: {type: tcp, port: $PORT6, $CHECK}
 		  backends: [{name: b1, address: "2001:db8:1::11"${PORTS:+, port: $PORT6}}]
 		services:
 		- {name: shop4, vips: [$VIP4], listen: [tcp/80], pool: web4, forward: $FORWARD}
@@ -66,13 +65,14 @@ node_with() {
 	node_start 1
 }
 
-get() { in_ns client curl -sf -m "${2:-5}" "$1"; }
+get() { in_ns client curl -sf -m "${2:-20}" "$1"; }
 answers() { [ "$(get "$1")" = "$2" ]; }
 both_answer() { answers http://$VIP4/ "$1" && answers "http://[$VIP6]/" "$2"; }
-whole_file() { get "$1/file" 20 | cmp - "$DIR/www/file"; }
+whole_file() { get "$1/file" 60 | cmp - "$DIR/www/file"; }
 agent_number() {
 	"$WEIR" status --socket "$RUN/agent-$TAG-b1.sock" --json | json_number "$1.packets"
 }
+counts() { [ "$(agent_number ".verdicts.$1")" -gt "$2" ]; }
 words() { "$WEIR" status --socket "$RUN/agent-$TAG-b1.sock" | grep -q "$1"; }
 bad_checksums() { in_ns "$1" nstat -asz TcpInCsumErrors | awk '/Csum/ { print $2 }'; }
 
@@ -115,7 +115,7 @@ agent_with ''
 node_with geneve
 must_not "geneve is not taken in unless the file lists it" get http://$VIP4/ 1
 must_not "over IPv6 neither" get "http://[$VIP6]/" 1
-must "which is counted" test "$(agent_number .verdicts.mode_off)" -gt 1
+must "which is counted" wait_for 5 counts mode_off 1
 must "status tells it in words" words "forward: ipip,gre,gue; .* packets CAME BY ANOTHER"
 must "and the log, with the key" wait_for 5 grep -q 'mode that is not taken in.*key=forward' \
 	"$DIR/b1-agent.log"
@@ -130,7 +130,7 @@ must "status tells it in words" words "answers from a VIP's port: "
 # --- an agent that is started anew under a download, whose client has nothing to say meanwhile ---
 slow_begins() {
 	rm -f "$DIR/slow"
-	spawn curl client curl -sfN -m 20 -o "$DIR/slow" "$1/slow"
+	spawn curl client curl -sfN -m 90 -o "$DIR/slow" "$1/slow"
 	wait_for 5 test -s "$DIR/slow"
 }
 slow_ends() { finished curl && cmp "$DIR/slow" "$DIR/www/slow"; }
@@ -146,12 +146,12 @@ must "it took over" grep -q 'adopted=yes' "$DIR/b1-agent.log"
 node_with ipopt
 must_not "ipopt is not taken in unless the file says so" get http://$VIP4/ 1
 must_not "over IPv6 neither" get "http://[$VIP6]/" 1
-must "which is counted" test "$(agent_number .verdicts.mode_off)" -gt 1
+must "which is counted" wait_for 5 counts mode_off 1
 agent_with "  forward: [ipopt]
 "
 must_not "nor to a port that the file does not name" get http://$VIP4/ 1
 must_not "over IPv6 neither" get "http://[$VIP6]/" 1
-must "which is counted" test "$(agent_number .verdicts.bad_port)" -gt 1
+must "which is counted" wait_for 5 counts bad_port 1
 agent_with "  forward: [geneve, ipopt]
   ports:
   - {vip: $VIP4, listen: tcp/80, to: $PORT4}
@@ -170,7 +170,7 @@ agent_with "  forward: [geneve]
   - {vip: $VIP4, listen: tcp/81, to: $PORT4}
 "
 must_not "a port that the file gives to another is refused" get http://$VIP4/ 1
-must "which is counted" test "$(agent_number .verdicts.bad_port)" -gt 0
+must "which is counted" wait_for 5 counts bad_port 0
 must "the other VIP goes on" answers "http://[$VIP6]/" $PORT6
 end lb1
 

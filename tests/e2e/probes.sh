@@ -80,7 +80,8 @@ listens() {
 
 # check NAME KEYS [ADDRESS]: a pool with such a check.
 check() {
-	echo "- {name: $1, check: {interval: 500ms, timeout: 400ms, rise: 1, fall: 1, $2}," \
+	echo "- {name: $1, check: {interval: 2s, timeout: 2s, fast_interval: 250ms, rise: 1,
+		fall: 1, $2}," \
 		"backends: [{name: b1, address: ${3:-10.0.1.11}}]}"
 }
 
@@ -149,23 +150,25 @@ POOLS=(right-tcp right-http right-http6 right-head right-host right-busy right-t
 backend() { node_status 1 | jq -r ".pools[] | select(.name == \"$1\").backends[0]$2"; }
 is() { [ "$(backend "$1" .check.state)" = "$2" ]; }
 says() {
-	case $(backend "$1" .check.last_error) in
+	local error
+	error=$(backend "$1" .check.last_error)
+	case $error in
 	*"$2"*) return 0 ;;
 	esac
-	say "# $1: $(backend "$1" .check.last_error)"
+	say "$1: $error" >>"$DIR/errors.log"
 	return 1
 }
 
 # wrong NAME REASON
 wrong() {
 	must "$1 is unhealthy" wait_for 10 is "$1" unhealthy
-	must "because: $2" says "$1" "$2"
+	must "because: $2" wait_for 5 says "$1" "$2"
 }
 
 right_ones_are() {
 	local list
 	list=$(node_health 1 | grep '^right-' | grep -v " $1\$")
-	[ -z "$list" ] || { say "# not $1: ${list//$'\n'/, }"; return 1; }
+	[ -z "$list" ] || { say "not $1: ${list//$'\n'/, }" >>"$DIR/errors.log"; return 1; }
 }
 
 netns_begin
@@ -186,10 +189,10 @@ wrong wrong-authority "unable to get local issuer certificate"
 wrong wrong-name "matches target host name 'other.test'"
 wrong wrong-client "status 400, expected 204"
 wrong wrong-query "the answer is NXDOMAIN"
-wrong wrong-address "no answer within 400 ms"
+wrong wrong-address "no answer within 2000 ms"
 wrong wrong-exec "exit status 2: no luck"
 must "a file that is not there says nothing of the backend" is none-ca unknown
-must "and status says so" says none-ca "probe not run: "
+must "and status says so" wait_for 5 says none-ca "probe not run: "
 
 # The servers end: each check says so in time; they return.
 end web KILL

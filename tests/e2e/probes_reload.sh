@@ -28,7 +28,7 @@ stack 1 2
 must "without a tunnel there is no rule" has_rules 0
 must "checks become HTTP through the tunnel" becomes "type: tcp, port: 80" "type: http, via: tunnel"
 must "as status shows" wait_for 5 checks_are "tunnel http"
-must "now there is a rule" has_rules 1
+must "now there is a rule" wait_for 5 has_rules 1
 must "all are healthy" wait_for 5 node_is_up 1
 end b1-agent
 must "without its agent b1 is not" wait_for 8 b1_is unhealthy

@@ -15,9 +15,8 @@ set -u
 
 # One more pool, by UDP: b1's name server has the VIP alone.
 dns_config() {
-	local times="interval: 500ms, timeout: 400ms, rise: 1, fall: 2"
 	sed "/^services:/i- name: dns\\
-  check: {type: dns, query: www.test, via: tunnel, $times}\\
+  check: {type: dns, query: www.test, via: tunnel, $CHECK}\\
   backends: [{name: n1, address: 10.0.1.11}]"
 	echo "- {name: dns, vips: [$VIP4], listen: [udp/53], pool: dns}"
 }
@@ -37,7 +36,7 @@ health() { node_health 1 | grep "/$1 " | sort | tr '\n' ' '; }
 both_are() { [ "$(health "$1")" = "web4/$1 $2 web6/$1 $2 " ]; }
 rules() { in_ns lb1 ip "-$1" rule | grep -c 'fwmark 0x5745'; }
 has_rules() { [ "$(rules 4)" = "$1" ] && [ "$(rules 6)" = "$1" ]; }
-get() { in_ns client curl -sf -m 5 "$1" >/dev/null; }
+get() { in_ns client curl -sf -m 20 "$1" >/dev/null; }
 
 # run_with TYPE MODE
 run_with() {
@@ -45,6 +44,8 @@ run_with() {
 	node_spawn 1
 }
 
+# All that follows waits for it, and nothing depends on who is not late.
+CHECK='interval: 500ms, timeout: 500ms, rise: 1, fall: 2'
 netns_begin
 topology 1 2
 NEXTHOPS=(1)
@@ -59,12 +60,12 @@ for mode in ipip gre gue geneve; do
 	[ $mode = gre ] && type=tcp
 	run_with $type $mode
 	must "by $mode all are healthy" wait_for 15 node_is_up 1
-	must "each family has its rule" has_rules 1
-	must "and clients are answered" get http://$VIP4/
+	must "each family has its rule" wait_for 5 has_rules 1
+	must "and clients are answered" wait_for 5 get http://$VIP4/
 	end b1-agent
 	must "without its agent b1 is not" wait_for 10 both_are b1 unhealthy
-	must "though it answers the node" in_ns lb1 curl -sf -m 5 -o /dev/null http://10.0.1.11/
-	must "b2 is still" both_are b2 healthy
+	must "though it answers the node" in_ns lb1 curl -sf -m 20 -o /dev/null http://10.0.1.11/
+	must "b2 is still" wait_for 5 both_are b2 healthy
 	agent_with b1
 	must "with it b1 is again" wait_for 10 both_are b1 healthy
 	end lb1
@@ -91,7 +92,7 @@ must "the device is gone with the daemon" \
 	test "$(in_ns lb1 ip -o link show type tun | wc -l)" = 0
 run_with http ipip
 must "the next one sees all" wait_for 15 node_is_up 1
-must "and has one rule a family" has_rules 1
+must "and has one rule a family" wait_for 5 has_rules 1
 must "it is called again" "$WEIR" restart --node "$TAG-lb1"
 must "and has one rule a family again" wait_for 10 has_rules 1
 must "and sees all" wait_for 15 node_is_up 1

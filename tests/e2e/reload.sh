@@ -43,7 +43,7 @@ config() {
 	for family in 4 6; do
 		say "- name: web$family"
 		say "  table_size: $SIZE"
-		say "  check: {port: 80, interval: 500ms, timeout: 400ms, rise: 1, fall: 2}"
+		say "  check: {port: 80, $CHECK}"
 		say "  backends:"
 		if [ $family = 4 ]; then backends 10.0.1.1N; else backends '"2001:db8:1::1N"'; fi
 	done
@@ -164,12 +164,14 @@ done
 must "nobody has lost a connection in twenty reloads" none_broken
 
 generation=$(configuration generation) digest=$(configuration digest)
-config | sed 's/pool: web6/pool: web66/' >"$DIR/two.yaml"
+before=$(said)
+config | sed 's/pool: web6/pool: web66/' >"$DIR/new.yaml"
+mv "$DIR/new.yaml" "$DIR/two.yaml"
 refused() { [ "$(configuration refusal)" != null ]; }
 must "a file with a mistake is refused" wait_for 5 refused
 must_not "also when asked for" reload
 must "it is said where" grep -q "lb1.yaml:[0-9]*:[0-9]*: " "$DIR/answer"
-must "and in the log, once" test "$(said)" = 1
+must "and in the log, once" test "$(said)" = $((before + 1))
 config | sed 's/^  interfaces.*/  interfaces: [eth0, lo]/' >"$DIR/two.yaml"
 must_not "what needs a restart is refused" reload
 must "and said" grep -q "node.interfaces differs" "$DIR/answer"

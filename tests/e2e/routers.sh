@@ -20,12 +20,12 @@ ROUTES=bgp
 . "$(dirname "$0")/../lib/routers.sh"
 
 BGP_OPTIONS='password "one for BIRD"; bfd graceful; hold time 9;'
-ROUTER_OPTIONS='protocol bfd { interface "*" { interval 100 ms; multiplier 3; }; }'
+ROUTER_OPTIONS='protocol bfd { interface "*" { interval 100 ms; multiplier 20; }; }'
 ADDRESSES='192.0.2.11 192.0.2.12 2001:db8:2::11 2001:db8:2::12'
 
 # node_bgp NUMBER: instead of the one session a family that netns.sh has.
 node_bgp() {
-	local bfd='bfd: {interval: 100ms, multiplier: 3}' key="password_file: $DIR/key"
+	local bfd='bfd: {interval: 100ms, multiplier: 20}' key="password_file: $DIR/key"
 	cat <<-END
 		bgp:
 		  asn: 65010
@@ -124,9 +124,9 @@ gobgp_ways() {
 }
 all_learned() { learned bird "$1" && learned frr "$1" && learned gobgp "$1"; }
 
-# stays COUNT: all have so many ways, for a second, which is more than three BFD times
+# stays COUNT: all have so many ways, for longer than BFD takes
 stays() {
-	local until=$((${EPOCHREALTIME/./} + 1000000))
+	local until=$((${EPOCHREALTIME/./} + 3000000))
 	while [ "${EPOCHREALTIME/./}" -lt $until ]; do
 		all_learned "$1" || return 1
 	done
@@ -139,7 +139,8 @@ key bird "one for BIRD"
 key frr "one_for_FRR"
 key gobgp "one for GoBGP"
 frr_config >"$DIR/bgpd.conf"
-printf 'bfd\n profile fast\n  receive-interval 100\n  transmit-interval 100\n' >"$DIR/bfdd.conf"
+printf '%s\n' 'bfd' ' profile fast' '  receive-interval 100' '  transmit-interval 100' \
+	'  detect-multiplier 20' >"$DIR/bfdd.conf"
 gobgp_config >"$DIR/gobgp.toml"
 stack 2 2
 keep_address balancers
@@ -153,7 +154,7 @@ done
 for router in bird frr gobgp; do
 	must "$router has both ways to both VIPs" wait_for 10 learned $router 2
 done
-must "requests are answered" in_ns client curl -sf -m 5 -o /dev/null http://$VIP4/
+must "requests are answered" in_ns client curl -sf -m 20 -o /dev/null http://$VIP4/
 
 # --- health ---
 
@@ -191,10 +192,10 @@ vtysh --vty_socket "$DIR/frr" -c "configure terminal" -c "router bgp 65002" "$@"
 must "the routers take BFD's word for all of a node" wait_for 30 up 2
 must "and have all routes" wait_for 10 all_learned 2
 in_ns lb2 ip link set eth0 down
-must "BIRD moves traffic, long before the hold time" wait_for 3 learned bird 1
-must "FRR does" wait_for 3 learned frr 1
-must "GoBGP without BFD, within the hold time" wait_for 10 learned gobgp 1
-must "requests are answered" in_ns client curl -sf -m 5 -o /dev/null http://$VIP4/
+must "BIRD moves traffic before the hold time is over" within 6 learned bird 1
+must "FRR does" within 6 learned frr 1
+must "GoBGP without BFD, at its end" wait_for 10 learned gobgp 1
+must "requests are answered" in_ns client curl -sf -m 20 -o /dev/null http://$VIP4/
 
 # --- a planned stop ---
 

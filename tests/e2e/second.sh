@@ -33,7 +33,7 @@ WAY=1 # the node of the router's route
 pool_config() {
 	cat <<-END
 		- name: $1
-		  check: {type: tcp, port: 80, interval: 1s, timeout: 1s, rise: 1, fall: 2}
+		  check: {type: tcp, port: 80, $CHECK}
 		  backends:
 		  - {name: b1, address: "${2}1", state: $3}
 		  - {name: b2, address: "${2}2", state: $4}
@@ -174,14 +174,15 @@ get_all() {
 	local url
 	for url in http://$VIP4 "http://[$VIP6]"; do
 		for ((port = $1; port < $1 + 30; port++)); do
-			in_ns client curl -s -m 3 --local-port "$port" -o /dev/null \
+			in_ns client curl -s -m 60 --local-port "$port" -o /dev/null \
 				-w '%{size_download}\n' "$url/page"
 		done
 	done >"$DIR/got"
 }
 all_ok() { [ "$(http_count ok)" = $((2 * REQUESTS)) ]; }
-# A segment that was lost comes again after 200 ms, a SYN after a second.
-at_once() { awk '$5 > 150000 { late++ } END { exit late > 2 }' "$DIR/requests"; }
+# A segment that was lost comes again after 200 ms, a SYN after a second. If it were for the second
+# chance, a third of all would be late; a few are on a busy machine.
+at_once() { awk '$5 > 150000 { late++ } END { exit late > NR / 6 }' "$DIR/requests"; }
 answers_of() { awk -v b="$1" '$6 == b' "$DIR/requests" | grep -c . || :; }
 
 # --- the beginning ---
@@ -227,7 +228,7 @@ must "nothing was handed on so far" test "$(verdict b1 handed_on) $(verdict b2 h
 fresh_node 1 drain active active
 must "b2 hands on what b1 knows" wait_for 5 more b2 handed_on 100
 must "and b3, which asks its pod, too" wait_for 5 more b3 handed_on 100
-must "b1 takes it" more b1 taken 100
+must "b1 takes it" wait_for 5 more b1 taken 100
 must "b2 knows its neighbour now, over IPv4" wait_for 3 knows b2 10.0.1.11
 must "and over IPv6" wait_for 3 knows b2 2001:db8:1::11
 listen
@@ -275,7 +276,8 @@ for cookies in 1 2; do
 	must "each request is answered (tcp_syncookies=$cookies)" all_ok
 	must "at once" at_once
 	must "by b1 too" test "$(answers_of b1)" -gt $((REQUESTS / 3))
-	must "though all but SYNs came by others" more b1 taken $((before + 3 * $(answers_of b1)))
+	must "though all but SYNs came by others" \
+		wait_for 5 more b1 taken $((before + 3 * $(answers_of b1)))
 done
 must "cookies were sent" test "$(in_ns b1 nstat -asz TcpExtSyncookiesRecv |
 	awk '/Recv/ { print $2 }')" -gt $((REQUESTS / 3))
@@ -289,7 +291,7 @@ ask_all 22000
 must "each request from the same ports is answered" all_ok
 must "at once" at_once
 must "none by b1" test "$(answers_of b1)" = 0
-must "whose sockets that wait refused them" more b1 handed_weak $((before + 50))
+must "whose sockets that wait refused them" wait_for 5 more b1 handed_weak $((before + 50))
 
 # --- an error for who sent too big, which comes to another as well ---
 
@@ -300,7 +302,7 @@ before=$(verdict b1 taken)
 get_all 23000
 must "who sent too big is told, wherever the error comes first" \
 	test "$(sort "$DIR/got" | uniq -c | sed 's/^ *//')" = "60 $(stat -c %s "$DIR/www/page")"
-must "by b1 too" more b1 taken $((before + 20))
+must "by b1 too" wait_for 5 more b1 taken $((before + 20))
 in_ns router ip link set client mtu 1500
 
 # --- whom an agent does not know ---
@@ -312,7 +314,7 @@ wait_for 10 agent_is_up b2 || fail "an agent with other peers is up"
 fresh_node 1 active active active
 fresh_node 2 active drain active
 ask_all 26000 10
-must "from others than its peers an agent takes nothing" more b2 bad_peer 4
+must "from others than its peers an agent takes nothing" wait_for 5 more b2 bad_peer 4
 must "and serves nobody who comes that way" test "$(answers_of b2)" = 0
 must "the others answer" test "$(http_count ok)" -gt 4
 end b1-agent

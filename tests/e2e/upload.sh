@@ -21,7 +21,7 @@ upload() {
 	in_ns client curl -sf -m "$2" -H 'Expect:' -T "$DIR/sent" "$1/got"
 }
 
-arrives() { upload "$1" 20 && cmp "$DIR/sent" "$DIR/www/got"; }
+arrives() { upload "$1" 90 && cmp "$DIR/sent" "$DIR/www/got"; }
 
 # icmp_errors: sent and received by anyone: unreachable and too big, IPv4 and IPv6.
 icmp_errors() {

@@ -30,8 +30,9 @@ next_file() {
 
 serving() { wait_for 10 http_more $(($(http_count any) + $1)); }
 counted() { node_status 1 | json_is ".verdicts.$1.packets > 0"; }
-asks() { in_ns client curl -sf -m 1 "$1" >"$DIR/answer"; }
-pings() { in_ns client ping -qc 1 -W 2 "$1" >"$DIR/answer"; }
+# asks URL [SECONDS]
+asks() { in_ns client curl -sf -m "${2:-20}" "$1" >"$DIR/answer"; }
+pings() { in_ns client ping -qc 1 -W 20 "$1" >"$DIR/answer"; }
 
 netns_begin
 mkdir "$DIR/www"
@@ -43,8 +44,8 @@ stack 1 2
 http_start c1 4 http://$VIP4/ 10000 29999 40
 http_start c2 6 "http://[$VIP6]/" 30000 49999 40
 must "requests to prefixes are answered" serving 40
-must_not "a port that nobody listens on is not" asks "http://$VIP4:90/"
-must "and its packets are passed" counted not_listened
+must_not "a port that nobody listens on is not" asks "http://$VIP4:90/" 1
+must "and its packets are passed" wait_for 5 counted not_listened
 
 next_file '198.51.100.0/24, 198.51.100.10' '"2001:db8:10::/48"' 'any, tcp/80' \
 	'allow: [203.0.0.0/16, "2001:db8:c::/48"], deny: [203.0.113.77/32]'
@@ -68,8 +69,8 @@ must "no request failed" test "$(http_count failed)" = 0
 must "no connection was cut" test "$(http_count broken)" = 0
 
 next_file '198.51.100.0/24' '"2001:db8:10::/64"' any "allow: [\"::/0\"], deny: [$CLIENT4/32]"
-must_not "a client that is denied has no answer" asks "http://$VIP4/"
-must "and is counted" counted denied
+must_not "a client that is denied has no answer" asks "http://$VIP4/" 1
+must "and is counted" wait_for 5 counted denied
 must "which says nothing of the other family" asks "http://[$VIP6]/"
 must "pings are answered all the same" pings $VIP4
 in_ns router ip route add 198.51.100.77 via 192.0.2.11

@@ -68,8 +68,8 @@ http_batch() {
 			local-port=$i
 			silent
 			no-buffer
-			connect-timeout=2
-			max-time=4
+			connect-timeout=20
+			max-time=30
 			write-out="%{stderr}@ $i %{exitcode} %{http_code} $times\n"
 		END
 	done
