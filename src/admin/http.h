@@ -72,6 +72,7 @@ struct http_spec {
 	uint16_t port;
 	const struct http_route *routes; /* live as long as the server */
 	size_t route_count;
+	uint32_t request_ms, answer_ms; /* 0: HTTP_REQUEST_MS, HTTP_ANSWER_MS */
 };
 
 /*
