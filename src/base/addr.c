@@ -22,6 +22,13 @@ bool addr_is_none(const struct addr *addr)
 	return addr_equal(addr, &none);
 }
 
+bool addr_is_loopback(const struct addr *addr)
+{
+	static const struct addr six = {.bytes = {[15] = 1}};
+
+	return addr_is4(addr) ? addr->bytes[12] == 127 : addr_equal(addr, &six);
+}
+
 bool addr_equal(const struct addr *a, const struct addr *b)
 {
 	return memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;

@@ -23,6 +23,8 @@ struct prefix {
 
 bool addr_is4(const struct addr *addr);
 bool addr_is_none(const struct addr *addr);
+/* 127.0.0.0/8 and ::1. */
+bool addr_is_loopback(const struct addr *addr);
 bool addr_equal(const struct addr *a, const struct addr *b);
 /* Network order, the last four bytes; only for IPv4. */
 uint32_t addr_be32(const struct addr *addr);
