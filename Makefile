@@ -13,7 +13,8 @@ CC := gcc
 endif
 CLANG ?= clang
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
-PKGS := libbpf libuv yaml-0.1 jansson libmicrohttpd libmnl libpcap libxxhash libcurl
+PKGS := libbpf libuv yaml-0.1 jansson libmicrohttpd libmnl libpcap libxxhash libcurl libcap-ng \
+	libsystemd
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 

@@ -22,6 +22,9 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include "bpf/pins.h"
+#include "bpf/programs.h"
+
 #define BPFFS_ROOT "/sys/fs/bpf"
 
 enum { BPFFS_PATH_MAX = 512, KERNEL_TEXT_MAX = 160 };
@@ -75,17 +78,23 @@ static int make_dirs(const char *dir, struct err *err)
 	return 0;
 }
 
+int link_mount_bpffs(struct err *err)
+{
+	if (!is_bpffs(BPFFS_ROOT) &&
+	    mount("bpf", BPFFS_ROOT, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0700"))
+		return err_set(err, -errno, "cannot mount bpffs at %s: %s", BPFFS_ROOT,
+			       strerror(errno));
+	return 0;
+}
+
 int link_prepare_bpffs(const char *dir, struct err *err)
 {
 	size_t root = strlen(BPFFS_ROOT);
 	bool under_root = strncmp(dir, BPFFS_ROOT, root) == 0 && (dir[root] == '/' || !dir[root]);
-	int ret;
+	int ret = under_root ? link_mount_bpffs(err) : 0;
 
-	if (under_root && !is_bpffs(BPFFS_ROOT) &&
-	    mount("bpf", BPFFS_ROOT, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0700"))
-		return err_set(err, -errno, "cannot mount bpffs at %s: %s", BPFFS_ROOT,
-			       strerror(errno));
-	ret = make_dirs(dir, err);
+	if (!ret)
+		ret = make_dirs(dir, err);
 	if (ret)
 		return ret;
 	if (!is_bpffs(dir))
@@ -219,12 +228,22 @@ int link_put_back(struct link_attached *attached)
 	return bpf_link_update(attached->link_fd, attached->former_fd, NULL);
 }
 
+/* The program of that id, which its pin is beside a link's. */
+static int open_program(const char *pin, __u32 id)
+{
+	char dir[PINS_PATH_MAX];
+	const char *slash = strrchr(pin, '/');
+
+	snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - pin) : 0, pin);
+	return programs_open(dir, id);
+}
+
 /*
  * Takes over the link pinned at `pin`, if it serves: of this interface (a link whose interface is
  * gone has index 0, and the index may have been given to another), in an acceptable mode, and the
  * kernel swaps the program.
  */
-static bool adopt(int program_fd, struct link_attached *attached, int link_fd)
+static bool adopt(int program_fd, struct link_attached *attached, int link_fd, const char *pin)
 {
 	struct bpf_link_info info;
 	enum link_xdp mode = LINK_XDP_NATIVE;
@@ -235,7 +254,7 @@ static bool adopt(int program_fd, struct link_attached *attached, int link_fd)
 		return false;
 	if (attached->wanted != LINK_XDP_AUTO && attached->wanted != mode)
 		return false;
-	attached->former_fd = bpf_prog_get_fd_by_id(info.prog_id);
+	attached->former_fd = open_program(pin, info.prog_id);
 	if (bpf_link_update(link_fd, program_fd, NULL)) {
 		link_forget_former(attached);
 		return false;
@@ -264,14 +283,14 @@ struct former {
 	enum link_xdp mode;
 };
 
-static struct former former_of(int link_fd, int ifindex)
+static struct former former_of(int link_fd, int ifindex, const char *pin)
 {
 	struct former former = {.program_fd = -1};
 	struct bpf_link_info info;
 
 	if (!link_info(link_fd, &info) && info.type == BPF_LINK_TYPE_XDP &&
 	    info.xdp.ifindex == (__u32)ifindex && !link_mode(ifindex, info.prog_id, &former.mode))
-		former.program_fd = bpf_prog_get_fd_by_id(info.prog_id);
+		former.program_fd = open_program(pin, info.prog_id);
 	return former;
 }
 
@@ -316,11 +335,11 @@ int link_attach(int program_fd, const char *interface, enum link_xdp wanted, con
 
 	pinned = pin ? bpf_obj_get(pin) : -ENOENT;
 	if (pinned >= 0) {
-		if (adopt(program_fd, &attached, pinned)) {
+		if (adopt(program_fd, &attached, pinned, pin)) {
 			*ret = attached;
 			return 0;
 		}
-		former = former_of(pinned, attached.ifindex);
+		former = former_of(pinned, attached.ifindex, pin);
 		detach_pinned(pinned, pin);
 	} else if (pinned != -ENOENT) {
 		return err_set(err, pinned, "cannot open the pinned link %s: %s", pin,

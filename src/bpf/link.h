@@ -29,6 +29,8 @@ const char *link_xdp_name(enum link_xdp mode);
 /* Did auto come to generic? */
 bool link_fell_back(const struct link_attached *attached);
 
+/* Mounts bpffs at /sys/fs/bpf where nothing is; it takes CAP_SYS_ADMIN. */
+int link_mount_bpffs(struct err *err);
 /* Makes sure that `dir` exists on bpffs, mounting bpffs at /sys/fs/bpf where nothing is. */
 int link_prepare_bpffs(const char *dir, struct err *err);
 

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bpf/programs.h"
+
 #define PREFIX "link-"
 
 int links_init(struct links *links, const char *dir, struct err *err)
@@ -29,6 +31,19 @@ static int pin_path(const char *dir, const char *interface, char *path, struct e
 	return pins_path(path, dir, name, err);
 }
 
+/* What cannot be pinned forwards all the same: only taking it back, or over, is a guess then. */
+static void keep_program(const struct links *links, int program_fd)
+{
+	if (links->dir[0])
+		programs_pin(links->dir, program_fd);
+}
+
+static void forget_programs(const struct links *links)
+{
+	if (links->dir[0])
+		programs_forget(links->dir, PREFIX);
+}
+
 int links_attach(struct links *links, int program_fd, const char *interface, enum link_xdp wanted,
 		 struct err *err)
 {
@@ -38,6 +53,7 @@ int links_attach(struct links *links, int program_fd, const char *interface, enu
 	if (links->count == LINKS_MAX)
 		return err_set(err, -ENOSPC, "more than %d interfaces", LINKS_MAX);
 	ret = pin ? pin_path(links->dir, interface, path, err) : 0;
+	keep_program(links, program_fd);
 	if (!ret)
 		ret = link_attach(program_fd, interface, wanted, pin,
 				  &links->attached[links->count], err);
@@ -53,6 +69,7 @@ int links_reattach(struct links *links, size_t at, int program_fd, struct err *e
 	char path[PINS_PATH_MAX], *pin = links->dir[0] ? path : NULL;
 	int ret = pin ? pin_path(links->dir, attached->interface, path, err) : 0;
 
+	keep_program(links, program_fd);
 	if (!ret)
 		ret = link_attach(program_fd, attached->interface, attached->wanted, pin, &found,
 				  err);
@@ -65,6 +82,7 @@ int links_reattach(struct links *links, size_t at, int program_fd, struct err *e
 
 int links_exchange(struct links *links, int old_fd, int new_fd, struct err *err)
 {
+	keep_program(links, new_fd);
 	for (size_t i = 0; i < links->count; i++) {
 		int ret;
 
@@ -78,8 +96,10 @@ int links_exchange(struct links *links, int old_fd, int new_fd, struct err *err)
 			links->attached[i].interface, strerror(-ret));
 		while (i-- > 0)
 			bpf_link_update(links->attached[i].link_fd, old_fd, NULL);
+		forget_programs(links);
 		return ret;
 	}
+	forget_programs(links);
 	return 0;
 }
 
@@ -148,6 +168,7 @@ void links_detach_new(struct links *links)
 		if (!links->attached[i].adopted)
 			detach(links, &links->attached[i]);
 	}
+	forget_programs(links);
 }
 
 void links_put_back(struct links *links)
@@ -156,12 +177,14 @@ void links_put_back(struct links *links)
 		if (links->attached[i].adopted)
 			link_put_back(&links->attached[i]);
 	}
+	forget_programs(links);
 }
 
 void links_forget_former(struct links *links)
 {
 	for (size_t i = 0; i < links->count; i++)
 		link_forget_former(&links->attached[i]);
+	forget_programs(links);
 }
 
 static bool is_ours(const struct links *links, const char *pin)
@@ -192,6 +215,7 @@ void links_detach_others(struct links *links)
 {
 	if (links->dir[0])
 		pins_each(links->dir, PREFIX, detach_other, links);
+	forget_programs(links);
 }
 
 void links_teardown(struct links *links)

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/time.h"
+#include "bpf/link.h"
 #include "weir/again/again.h"
 #include "weir/show.h"
 
@@ -38,6 +39,10 @@ void daemon_before_end(struct daemon *daemon, daemon_ending *ending, void *arg)
 static void begin_end(struct daemon *daemon, enum daemon_end end)
 {
 	daemon->end = end;
+	if (end == DAEMON_STOP || daemon->leaves)
+		notify_stopping();
+	else
+		notify_again();
 	if (daemon->ending)
 		daemon->ending(daemon->ending_arg, end);
 	else
@@ -91,9 +96,18 @@ static void raise_descriptors(void)
 			 log_quote(strerror(errno)).text);
 }
 
-int daemon_open(struct daemon *daemon, const char *prefix, const char *name, const char *file,
-		struct err *err)
+/* What only the first start after a boot needs; then nothing else of it. */
+static int drop_privileges(const struct daemon *daemon, enum privileges privileges, struct err *err)
 {
+	int error = link_mount_bpffs(err);
+
+	return error ? error : privileges_drop(privileges, daemon->file, err);
+}
+
+int daemon_open(struct daemon *daemon, enum privileges privileges, const char *name,
+		const char *file, struct err *err)
+{
+	const char *prefix = privileges == PRIVILEGES_AGENT ? "agent-" : "";
 	int error;
 
 	*daemon = (struct daemon){.file = file, .started_ns = time_now_ns()};
@@ -101,6 +115,11 @@ int daemon_open(struct daemon *daemon, const char *prefix, const char *name, con
 	error = instance_lock(&daemon->instance, err);
 	if (error)
 		return error;
+	error = drop_privileges(daemon, privileges, err);
+	if (error) {
+		instance_unlock(&daemon->instance);
+		return error;
+	}
 	error = uv_loop_init(&daemon->loop);
 	if (error) {
 		instance_unlock(&daemon->instance);
@@ -110,6 +129,7 @@ int daemon_open(struct daemon *daemon, const char *prefix, const char *name, con
 	uv_timer_init(&daemon->loop, &daemon->watch);
 	uv_timer_init(&daemon->loop, &daemon->linger);
 	daemon->watch.data = daemon;
+	notify_open(&daemon->notify, &daemon->loop);
 	raise_descriptors();
 	again_remember();
 	return 0;
@@ -153,6 +173,17 @@ static json_t *on_stop(struct daemon *daemon)
 	return json_pack("{s:i}", "pid", (int)getpid());
 }
 
+/* Who comes next is somebody else's to start. */
+static json_t *on_leave(struct daemon *daemon)
+{
+	if (daemon->end != DAEMON_RUNS)
+		return json_pack("{s:s}", "error", "its end is under way already");
+	log_info("leaving", "asked=socket");
+	daemon->leaves = true;
+	begin_end(daemon, DAEMON_RESTART);
+	return json_pack("{s:i}", "pid", (int)getpid());
+}
+
 /* Nothing is ended before who comes after is known to take the file. */
 static json_t *on_restart(struct daemon *daemon)
 {
@@ -180,6 +211,8 @@ static json_t *on_request(void *arg, const json_t *request)
 		return daemon->report(daemon->arg);
 	if (op && strcmp(op, "stop") == 0)
 		return on_stop(daemon);
+	if (op && strcmp(op, "leave") == 0)
+		return on_leave(daemon);
 	if (op && strcmp(op, "restart") == 0)
 		return on_restart(daemon);
 	if (op && daemon->request)
@@ -189,7 +222,7 @@ static json_t *on_request(void *arg, const json_t *request)
 	return json_pack("{s:s}", "error",
 			 daemon->request
 				 ? "this node knows no such request"
-				 : "unknown request; an agent knows: status, stop, restart");
+				 : "unknown request; an agent knows: status, stop, leave, restart");
 }
 
 int daemon_listen(struct daemon *daemon, daemon_report *report, daemon_request *request, void *arg,
@@ -204,8 +237,10 @@ int daemon_listen(struct daemon *daemon, daemon_report *report, daemon_request *
 
 enum daemon_end daemon_run(struct daemon *daemon)
 {
-	if (daemon->end == DAEMON_RUNS)
+	if (daemon->end == DAEMON_RUNS) {
+		notify_ready(daemon->file);
 		uv_run(&daemon->loop, UV_RUN_DEFAULT);
+	}
 	return daemon->end;
 }
 
@@ -215,6 +250,7 @@ void daemon_close(struct daemon *daemon)
 		control_close(daemon->control);
 	for (size_t i = 0; i < sizeof(daemon->signals) / sizeof(daemon->signals[0]); i++)
 		uv_close((uv_handle_t *)&daemon->signals[i], NULL);
+	notify_close(&daemon->notify);
 	uv_close((uv_handle_t *)&daemon->watch, NULL);
 	uv_close((uv_handle_t *)&daemon->linger, NULL);
 	uv_run(&daemon->loop, UV_RUN_DEFAULT);

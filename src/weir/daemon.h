@@ -13,6 +13,8 @@
 #include "bpf/links.h"
 #include "conf/conf.h"
 #include "weir/instance.h"
+#include "weir/service/notify.h"
+#include "weir/service/privileges.h"
 
 /* The daemon's state as JSON; a new reference. */
 typedef json_t *daemon_report(void *arg);
@@ -46,20 +48,22 @@ struct daemon {
 	daemon_request *request;   /* NULL: the state is all that can be asked for */
 	void (*hangup)(void *arg); /* SIGHUP; NULL: it has no effect */
 	void *arg;
+	struct notify notify;
 	uv_timer_t watch;
 	const struct links *links; /* watched */
 	bool lost[LINKS_MAX];      /* of these: said so */
 	daemon_reattach *reattach;
 	void *watch_arg;
 	enum daemon_end end;
+	bool leaves; /* its end is as before a restart, but the process is not called again */
 	daemon_ending *ending; /* NULL: nothing comes before */
 	void *ending_arg;
 	uv_timer_t linger; /* runs until who asked for the end has the answer */
 };
 
-/* Takes the lock, readies the loop. `prefix` and `name` as instance_init; `file` is for words. */
-int daemon_open(struct daemon *daemon, const char *prefix, const char *name, const char *file,
-		struct err *err);
+/* Takes the lock, gives privileges up, readies the loop. `name` as instance_init. */
+int daemon_open(struct daemon *daemon, enum privileges privileges, const char *name,
+		const char *file, struct err *err);
 /* Answers on the control socket from now on. `request` may be NULL. */
 int daemon_listen(struct daemon *daemon, daemon_report *report, daemon_request *request, void *arg,
 		  struct err *err);
@@ -70,7 +74,7 @@ void daemon_watch(struct daemon *daemon, const struct links *links, daemon_reatt
 void daemon_before_end(struct daemon *daemon, daemon_ending *ending, void *arg);
 /* The loop ends a moment from now. */
 void daemon_end_now(struct daemon *daemon);
-/* Until a signal or a request ends it: how. */
+/* Serves until a signal or a request ends it: how. */
 enum daemon_end daemon_run(struct daemon *daemon);
 /* Closes all that daemon_open and daemon_listen opened, when the caller has closed its own handles;
  * waits for these too. */

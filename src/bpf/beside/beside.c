@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "bpf/pins.h"
+#include "bpf/programs.h"
 
 enum { PROGRAM_MAPS_MAX = 64 };
 
@@ -86,7 +87,7 @@ static void add_maps_of(struct in_use *use, uint32_t program)
 		.nr_map_ids = PROGRAM_MAPS_MAX - use->count,
 	};
 	uint32_t length = sizeof(info), room = info.nr_map_ids;
-	int fd = bpf_prog_get_fd_by_id(program);
+	int fd = programs_open(use->dir, program);
 
 	if (fd < 0)
 		return;

@@ -308,7 +308,7 @@ int agent_app_run(const struct conf_agent *conf, const char *file, bool *ret_aga
 {
 	struct agent_app app = {.conf = conf};
 	enum daemon_end end = DAEMON_STOP;
-	int error = daemon_open(&app.daemon, "agent-", conf->name, file, err);
+	int error = daemon_open(&app.daemon, PRIVILEGES_AGENT, conf->name, file, err);
 
 	if (error)
 		return error;
@@ -328,8 +328,8 @@ int agent_app_run(const struct conf_agent *conf, const char *file, bool *ret_aga
 			 log_quote(file).text, conf->vip_count, conf->balancer_count);
 		end = daemon_run(&app.daemon);
 	}
-	*ret_again = end == DAEMON_RESTART;
-	undo(&app, error != 0, *ret_again);
+	*ret_again = end == DAEMON_RESTART && !app.daemon.leaves;
+	undo(&app, error != 0, end == DAEMON_RESTART);
 	instance_unlock(&app.namespace);
 	daemon_close(&app.daemon);
 	if (!error && end == DAEMON_STOP)

@@ -26,6 +26,7 @@ enum {
 
 struct stop {
 	const char *name; /* of the command, and of the request */
+	bool leave;
 	struct ask ask;
 	unsigned wait_s;
 	char socket[INSTANCE_PATH_MAX];
@@ -34,11 +35,13 @@ struct stop {
 };
 
 static const char stop_help[] =
-	"usage: weir stop [--timeout SECONDS] [--node NAME | --socket PATH] [--json]\n"
+	"usage: weir stop [--leave] [--timeout SECONDS] [--node NAME | --socket PATH] [--json]\n"
 	"\n"
 	"Ends the node, as SIGTERM does, and waits until it has gone: nothing is attached or\n"
 	"pinned any more. Where no node runs, the agent, which undoes what it did to its host.\n"
 	"\n"
+	"      --leave            the process alone ends; the kernel forwards on, and who is\n"
+	"                         started next takes over, as after weir restart\n"
 	"      --timeout SECONDS  wait so long for its end (60)\n" ASK_HELP
 	"  -j, --json             the answer, as JSON\n"
 	"      --help             this text\n"
@@ -78,7 +81,11 @@ static int parse_seconds(struct stop *stop, const char *text)
 static int parse_options(int argc, char **argv, struct stop *stop, bool *ret_help)
 {
 	static const struct option options[] = {
-		{"timeout", required_argument, NULL, 't'}, ASK_OPTIONS, {0}};
+		{"timeout", required_argument, NULL, 't'},
+		ASK_OPTIONS,
+		{"leave", no_argument, NULL, 'l'},
+		{0},
+	};
 	int option;
 
 	*ret_help = false;
@@ -89,6 +96,10 @@ static int parse_options(int argc, char **argv, struct stop *stop, bool *ret_hel
 			*ret_help = true;
 		else if (option == 't')
 			status = parse_seconds(stop, optarg);
+		else if (option == 'l' && strcmp(stop->name, "stop") == 0)
+			stop->leave = true;
+		else if (option == 'l')
+			status = command_usage_error(stop->name, "there is no option --leave");
 		else
 			status = ask_option(&stop->ask, stop->name, option, optarg);
 		if (status != EXIT_OK)
@@ -169,7 +180,7 @@ static json_t *wait_restarted(const struct stop *stop, uint64_t asked_ms)
 /* EXIT_OK and the daemon's process number. */
 static int request(struct stop *stop, json_t **ret_answer)
 {
-	json_t *question = json_pack("{s:s}", "op", stop->name);
+	json_t *question = json_pack("{s:s}", "op", stop->leave ? "leave" : stop->name);
 	int status = ask_socket(&stop->ask, stop->name, stop->socket);
 	struct err err;
 

@@ -278,7 +278,7 @@ int app_run(const struct conf *conf, const char *file, bool *ret_again, struct e
 {
 	struct app app = {.conf = conf};
 	enum daemon_end end = DAEMON_STOP;
-	int ret = daemon_open(&app.daemon, "", conf->node.name, file, err);
+	int ret = daemon_open(&app.daemon, PRIVILEGES_NODE, conf->node.name, file, err);
 
 	if (ret)
 		return ret;
@@ -306,6 +306,6 @@ int app_run(const struct conf *conf, const char *file, bool *ret_again, struct e
 	generations_fini(&app.generations);
 	if (!ret && end == DAEMON_STOP)
 		log_info("stopped", "node=%s", conf->node.name);
-	*ret_again = end == DAEMON_RESTART;
+	*ret_again = end == DAEMON_RESTART && !app.daemon.leaves;
 	return ret;
 }

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a daemon may do beside what everybody may: it keeps the capabilities that its work and its
+ * successor's start need, for `weir restart` calls the same process again, and gives up all others
+ * for good, for itself and for what it starts. Only while there is one thread: others would keep
+ * theirs.
+ */
+#pragma once
+
+#include "base/err.h"
+
+enum privileges { PRIVILEGES_NODE, PRIVILEGES_AGENT };
+
+/*
+ * `file` is the configuration, which is read again later: where that takes CAP_DAC_READ_SEARCH (a
+ * file of somebody else's, in a closed directory) this is kept, too. What this process has not is
+ * not missed here, but by what needs it. -errno: nothing was given up.
+ */
+int privileges_drop(enum privileges which, const char *file, struct err *err);
