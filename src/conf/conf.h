@@ -118,6 +118,7 @@ struct conf_pool {
 	uint64_t drain_limit_ms; /* of the flows of a draining backend */
 	struct conf_backend *backends;
 	size_t backend_count; /* 1 or more */
+	bool second_chance;   /* of a service of it; no key */
 	struct conf_place place;
 };
 

@@ -517,14 +517,28 @@ uint64_t dp_event_count(const struct dp *dp, enum abi_event event)
 	return sum;
 }
 
+/* It does from now on. An earlier daemon's may all have. */
+static bool has_counted(const struct dp *dp, uint64_t *counted, uint32_t index)
+{
+	uint64_t bit = 1ULL << index % 64;
+	bool had = counted[index / 64] & bit;
+
+	counted[index / 64] |= bit;
+	return had || dp->adopted;
+}
+
 void dp_reset_service(struct dp *dp, uint32_t service)
 {
+	if (!has_counted(dp, dp->counted_services, service))
+		return;
 	percpu_reset(&dp->percpu, dp->skel->maps.service_counts, service);
 	percpu_reset(&dp->percpu, dp->skel->maps.rates, service);
 }
 
 void dp_reset_backend(struct dp *dp, uint32_t backend)
 {
+	if (!has_counted(dp, dp->counted_backends, backend))
+		return;
 	percpu_reset(&dp->percpu, dp->skel->maps.backend_counts, backend);
 }
 

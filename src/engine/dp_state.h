@@ -16,8 +16,10 @@ struct dp {
 	struct links links;
 	struct percpu percpu;
 	bool adopted;
-	bool is_beside;  /* not yet attached, beside an earlier daemon's tables that are at work */
-	bool is_pinned;  /* what is beside has its pins */
+	bool is_beside; /* not yet attached, beside an earlier daemon's tables that are at work */
+	bool is_pinned; /* what is beside has its pins */
+	/* A bit a record that may have counted: others need no call of the kernel each. */
+	uint64_t counted_services[ABI_SERVICES / 64], counted_backends[ABI_BACKENDS / 64];
 	struct err why;  /* pinned tables were not adopted; "": they were, or there were none */
 	struct err lost; /* what they held was not carried over; "": it was */
 	struct former *former; /* what is carried over; NULL: nothing */

@@ -12,7 +12,7 @@
 #include "health/rise_fall.h"
 #include "health/spec.h"
 
-enum { TARGET_BUCKETS = 4096 };
+enum { TARGET_BUCKETS = 16384 };
 
 enum phase { WAITING, PROBING, GRACE };
 

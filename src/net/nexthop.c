@@ -35,7 +35,7 @@
 #include "net/neighbour.h"
 
 enum {
-	ENTRY_BUCKETS = 4096,
+	ENTRY_BUCKETS = 16384,
 	BATCH = 64,   /* entries worked on in a turn of the loop */
 	REST_MS = 20, /* from the first change of a burst to the sweep */
 	REST_MAX_MS = 1000,

@@ -157,6 +157,12 @@ const char *pool_member_name(const struct pool *pool, size_t member)
 	return member_of(pool, member)->name;
 }
 
+void pool_set_index(struct pool *pool, size_t member, uint32_t index)
+{
+	assert(index && index <= ABI_INDEX_MASK);
+	member_of(pool, member)->index = index;
+}
+
 enum pool_health pool_member_health(const struct pool *pool, size_t member)
 {
 	return member_of(pool, member)->health;
@@ -259,18 +265,28 @@ static bool is_in_doubt(const struct pool *pool, uint32_t slot)
 	       (pool->doubt_ms && pool_narrow(pool->base[slot]) != pool->served[slot].owner);
 }
 
-static void store_word(struct writing *writing, uint32_t slot)
+static uint64_t plain_word(const struct pool *pool, uint32_t slot)
 {
-	const struct pool *pool = writing->pool;
 	const struct serving *served = &pool->served[slot];
-	uint64_t word = abi_slot(index_of(pool, served->owner), 0, index_of(pool, served->other)) |
-			transition_word(&pool->transitions, slot) |
-			(is_in_doubt(pool, slot) ? ABI_SLOT_DOUBT : 0);
 
+	return abi_slot(index_of(pool, served->owner), 0, index_of(pool, served->other));
+}
+
+static void store(struct writing *writing, uint32_t slot, uint64_t word)
+{
 	if (!writing->slots || __atomic_load_n(&writing->slots[slot], __ATOMIC_RELAXED) == word)
 		return;
 	__atomic_store_n(&writing->slots[slot], word, __ATOMIC_RELEASE);
 	writing->stored++;
+}
+
+static void store_word(struct writing *writing, uint32_t slot)
+{
+	const struct pool *pool = writing->pool;
+	uint64_t word = plain_word(pool, slot) | transition_word(&pool->transitions, slot) |
+			(is_in_doubt(pool, slot) ? ABI_SLOT_DOUBT : 0);
+
+	store(writing, slot, word);
 }
 
 static void store_told(void *arg, uint32_t slot)
@@ -280,7 +296,12 @@ static void store_told(void *arg, uint32_t slot)
 
 static void store_all(struct writing *writing)
 {
-	for (uint32_t slot = 0; slot < writing->pool->size; slot++)
+	const struct pool *pool = writing->pool;
+	bool plain = !pool->transitions.count && !pool->doubt_ms;
+
+	for (uint32_t slot = 0; plain && slot < pool->size; slot++)
+		store(writing, slot, plain_word(pool, slot));
+	for (uint32_t slot = 0; !plain && slot < pool->size; slot++)
 		store_word(writing, slot);
 }
 

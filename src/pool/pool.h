@@ -60,6 +60,8 @@ uint32_t pool_table_size(const struct pool *pool);
 size_t pool_member_count(const struct pool *pool);
 /* Members are named by their place in the spec. */
 const char *pool_member_name(const struct pool *pool, size_t member);
+/* Another record than the spec says, before slots name it. */
+void pool_set_index(struct pool *pool, size_t member, uint32_t index);
 enum pool_health pool_member_health(const struct pool *pool, size_t member);
 enum pool_admin pool_member_admin(const struct pool *pool, size_t member);
 /* Slots that the member serves, as of the last pool_write_slots or pool_update_slots. */

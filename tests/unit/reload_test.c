@@ -95,6 +95,43 @@ static void test_stays(void **state)
 	assert_ptr_equal(balancer_pool(reloading.balancer, 0), web);
 }
 
+/* One that is new as a whole, one that stays, and one whose backends are others. */
+#define OTHERS                                                                                  \
+	NODE "seed: one\npools:\n"                                                              \
+	     "- {name: new, table_size: 251, backends: [{name: n1, address: 10.2.0.1}, {name: " \
+	     "n2, "                                                                             \
+	     "address: 10.2.0.2}]}\n"                                                           \
+	     "- {name: web, table_size: 251, check: {port: 80}, " HEAVIER "}\n"                 \
+	     "- {name: other, table_size: 251, check: {port: 80}, backends: [{name: o1, "       \
+	     "address: 10.1.0.1}, {name: o2, address: 10.1.0.2}]}\n"                            \
+	     "services:\n"                                                                      \
+	     "- {name: fresh, vips: [192.0.2.3], listen: [tcp/80], pool: new}\n"                \
+	     "- {name: shop, vips: [192.0.2.1], listen: [tcp/80], pool: web}\n"                 \
+	     "- {name: more, vips: [192.0.2.2], listen: [tcp/80], pool: other}\n"
+
+/* Pools that were built before the reload come to the same words as those that are built in it. */
+static void test_built_before(void **state)
+{
+	uint64_t words[2][3][SIZE];
+
+	for (int late = 0; late < 2; late++) {
+		if (late) {
+			reloading_tear_down(state);
+			assert_int_equal(reloading_set_up(state), 0);
+		}
+		reloading.builds_late = late;
+		reloading_begin(two_pools(THREE));
+		reloading_reload(OTHERS);
+		reloading_all_well();
+		for (size_t p = 0; p < 3; p++)
+			memcpy(words[late][p],
+			       reloading.tables->slots + balancer_first_slot(reloading.balancer, p),
+			       sizeof(words[late][p]));
+	}
+	assert_memory_equal(words[0], words[1], sizeof(words[0]));
+	assert_int_not_equal(words[0][0][0], 0);
+}
+
 /* Pools stand in another order, and services too. */
 static void test_other_order(void **state)
 {
@@ -370,6 +407,8 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_stays, reloading_set_up, reloading_tear_down),
+		cmocka_unit_test_setup_teardown(test_built_before, reloading_set_up,
+						reloading_tear_down),
 		cmocka_unit_test_setup_teardown(test_other_order, reloading_set_up,
 						reloading_tear_down),
 		cmocka_unit_test_setup_teardown(test_health_goes_on, reloading_set_up,

@@ -31,12 +31,14 @@ static void resolve_pool(struct reader *reader, const struct conf *conf,
 		return;
 	name = (const char *)node->data.scalar.value;
 	found = entries_find(names, name);
-	if (found)
+	if (found) {
 		service->pool = &conf->pools[found->index];
-	else if (names->count == conf->pool_count)
+		conf->pools[found->index].second_chance |= service->second_chance;
+	} else if (names->count == conf->pool_count) {
 		reader_error(reader, reader_place(reader, &service->pool, service->place),
 			     "pool %s is not in this file, expected the name of one that is",
 			     quote(name, strlen(name)).text);
+	}
 }
 
 /* Linux gives a connection another flow label when it repeats itself. */

@@ -60,15 +60,6 @@ enum pool_admin assemble_admin(enum conf_state state)
 	return POOL_ACTIVE;
 }
 
-static bool has_second_chance(const struct conf *conf, const struct conf_pool *pool)
-{
-	for (size_t i = 0; i < conf->service_count; i++) {
-		if (conf->services[i].pool == pool && conf->services[i].second_chance)
-			return true;
-	}
-	return false;
-}
-
 /* All of a specification but the members. */
 static struct pool_spec spec_of(const struct conf *conf, const struct conf_pool *pool)
 {
@@ -83,7 +74,7 @@ static struct pool_spec spec_of(const struct conf *conf, const struct conf_pool 
 		.drain_limit_ms = pool->drain_limit_ms,
 		.idle_ms = conf->node.flows.established_ms,
 		.datagram_ms = conf->node.flows.udp_ms,
-		.doubt_ms = has_second_chance(conf, pool) ? conf->node.flows.established_ms : 0,
+		.doubt_ms = pool->second_chance ? conf->node.flows.established_ms : 0,
 		.member_count = pool->backend_count,
 	};
 }

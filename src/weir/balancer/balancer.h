@@ -18,6 +18,7 @@
 #include "conf/conf.h"
 #include "engine/tables.h"
 #include "pool/pool.h"
+#include "weir/balancer/built.h"
 
 struct balancer;
 
@@ -39,6 +40,8 @@ struct balancer_start {
 	 * (ABI_EVENT_FLOW_RELIES). Asked as long as the balancer lives. NULL: none. */
 	uint64_t (*relying)(void *arg);
 	void *arg;
+	/* Pools that are built already, which are taken out of it. NULL: none is. */
+	struct built *built;
 };
 
 /*

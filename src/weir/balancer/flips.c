@@ -119,16 +119,9 @@ void flips_write(struct balancer *balancer)
 	}
 }
 
-bool flips_begin_of(const struct balancer *balancer, const struct balanced_pool *pool)
+bool flips_begins(const struct balancer *balancer, size_t service)
 {
-	for (size_t i = 0; i < balancer->conf->service_count; i++) {
-		bool begins = balancer->from ? balancer->flips_now[i]
-					     : balancer->flip_until_ms[i] > 0;
-
-		if (begins && balanced_pool(balancer, balancer->conf->services[i].pool) == pool)
-			return true;
-	}
-	return false;
+	return balancer->from ? balancer->flips_now[service] : balancer->flip_until_ms[service] > 0;
 }
 
 void flips_tick(struct balancer *balancer, uint64_t now_ms)

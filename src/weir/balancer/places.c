@@ -44,6 +44,48 @@ static void write_weights(struct balancer *balancer, size_t at)
 			weight_beside(conf->backends[i].weight, heaviest);
 }
 
+/* --- pools of an earlier configuration --- */
+
+/* Mostly they stand where they stood. */
+static struct balanced_pool *find_earlier(const struct balancer *balancer, size_t at)
+{
+	const struct balancer *from = balancer->from;
+	uint64_t identity = balancer->pools[at].identity;
+
+	if (!from)
+		return NULL;
+	if (at < from->conf->pool_count && from->pools[at].identity == identity)
+		return &from->pools[at];
+	for (size_t i = 0; i < from->conf->pool_count; i++) {
+		if (from->pools[i].identity == identity)
+			return &from->pools[i];
+	}
+	return NULL;
+}
+
+static bool stays(const struct balancer *balancer, size_t at)
+{
+	const struct balanced_pool *from = balancer->pools[at].from;
+
+	return from &&
+	       assemble_pool_same(balancer->from->conf,
+				  &balancer->from->conf->pools[from - balancer->from->pools],
+				  balancer->conf, &balancer->conf->pools[at]);
+}
+
+static void find_all_earlier(struct balancer *balancer)
+{
+	for (size_t i = 0; i < balancer->conf->pool_count; i++) {
+		struct balanced_pool *pool = &balancer->pools[i];
+
+		pool->identity = assemble_name_identity("pool", balancer->conf->pools[i].name);
+		pool->from = find_earlier(balancer, i);
+		pool->stays = stays(balancer, i);
+	}
+}
+
+/* --- records --- */
+
 /* What backends of the configuration get their records from. */
 struct claims {
 	struct records records;
@@ -66,16 +108,27 @@ static uint32_t claim_backend(struct claims *claims, const struct conf_pool *poo
 	return record;
 }
 
+/* The pool is the one that it was. */
+static void keep_backends(struct balanced_pool *pool, struct claims *claims, size_t count)
+{
+	memcpy(pool->records, pool->from->records, count * sizeof(*pool->records));
+	for (size_t i = 0; i < count; i++)
+		records_take(&claims->records, pool->records[i]);
+}
+
 static int claim_backends(struct balancer *balancer, struct claims *claims, size_t at,
 			  struct err *err)
 {
 	const struct conf_pool *conf = &balancer->conf->pools[at];
 	struct balanced_pool *pool = &balancer->pools[at];
 
-	pool->identity = assemble_name_identity("pool", conf->name);
 	pool->records = calloc(conf->backend_count, sizeof(*pool->records));
 	if (!pool->records)
 		return err_set(err, -ENOMEM, "out of memory");
+	if (pool->stays) {
+		keep_backends(pool, claims, conf->backend_count);
+		return 0;
+	}
 	for (size_t i = 0; i < conf->backend_count; i++) {
 		pool->records[i] = claim_backend(claims, conf, &conf->backends[i]);
 		if (!pool->records[i])
@@ -212,7 +265,9 @@ static size_t ranges_in_use(const struct balancer *balancer, struct range *used)
 /* Gives slots to all pools that keep none. 0, or -ENOSPC and the pool. */
 static int find_free_slots(struct balancer *balancer, struct range *used, size_t *ret_pool)
 {
-	size_t count = ranges_in_use(balancer, used);
+	struct ranges ranges = {.used = used, .count = ranges_in_use(balancer, used)};
+
+	ranges_sort(&ranges);
 
 	for (size_t i = 0; i < balancer->conf->pool_count; i++) {
 		struct balanced_pool *pool = &balancer->pools[i];
@@ -221,12 +276,11 @@ static int find_free_slots(struct balancer *balancer, struct range *used, size_t
 
 		if (pool->adopted || pool->spoiled)
 			continue;
-		ret = range_find(used, count, size, ABI_SLOTS, &pool->first_slot);
+		ret = ranges_take(&ranges, size, ABI_SLOTS, &pool->first_slot);
 		if (ret) {
 			*ret_pool = i;
 			return ret;
 		}
-		count = use(used, count, abi_table(pool->first_slot, size));
 	}
 	return 0;
 }
@@ -303,34 +357,7 @@ static void inherit_health(struct balancer *balancer, size_t at)
 	}
 }
 
-/* --- pools of an earlier configuration --- */
-
-/* Mostly they stand where they stood. */
-static struct balanced_pool *find_earlier(const struct balancer *balancer, size_t at)
-{
-	const struct balancer *from = balancer->from;
-	uint64_t identity = balancer->pools[at].identity;
-
-	if (!from)
-		return NULL;
-	if (at < from->conf->pool_count && from->pools[at].identity == identity)
-		return &from->pools[at];
-	for (size_t i = 0; i < from->conf->pool_count; i++) {
-		if (from->pools[i].identity == identity)
-			return &from->pools[i];
-	}
-	return NULL;
-}
-
-static bool stays(const struct balancer *balancer, size_t at)
-{
-	const struct balanced_pool *from = balancer->pools[at].from;
-
-	return from &&
-	       assemble_pool_same(balancer->from->conf,
-				  &balancer->from->conf->pools[from - balancer->from->pools],
-				  balancer->conf, &balancer->conf->pools[at]);
-}
+/* --- what of an earlier configuration goes on --- */
 
 /* Of one that is new here nothing is known. */
 static void begin_health(struct balancer *balancer, size_t at, size_t member)
@@ -374,13 +401,14 @@ static int build_pool(struct balancer *balancer, size_t at)
 	struct balanced_pool *pool = &balancer->pools[at];
 	int ret;
 
-	pool->from = find_earlier(balancer, at);
-	pool->stays = stays(balancer, at);
 	if (pool->stays) {
 		pool->pool = pool->from->pool;
 		return 0;
 	}
-	ret = assemble_pool(conf, &conf->pools[at], pool->records, POOL_UNKNOWN, &pool->pool);
+	pool->pool = built_take(balancer->start.built, at, pool->records);
+	ret = pool->pool ? 0
+			 : assemble_pool(conf, &conf->pools[at], pool->records, POOL_UNKNOWN,
+					 &pool->pool);
 	if (!ret && balancer->from)
 		ret = inherit(balancer, at);
 	if (ret)
@@ -420,6 +448,7 @@ int places_build_pools(struct balancer *balancer, struct err *err)
 
 	if (ret)
 		return err_set(err, ret, "out of memory");
+	find_all_earlier(balancer);
 	for (size_t i = 0; i < conf->pool_count && !ret; i++) {
 		ret = claim_backends(balancer, &claims, i, err);
 		if (ret)

@@ -23,6 +23,7 @@ struct balanced_pool {
 	bool adopted;   /* its slots are those of an earlier daemon, and mean the same */
 	bool spoiled;   /* they are, but mean something else: there was no room for others */
 	bool unsettled; /* members changed since the slots were written */
+	bool holds;     /* while it is written: flows may have entries in any of its slots */
 	bool follows;   /* a service of it looks flows up in slots in transition alone */
 	bool surveyed;  /* the survey that is under way looks at it */
 };
@@ -121,8 +122,8 @@ void survey_take_over(struct balancer *balancer);
 void flips_find(struct balancer *balancer);
 /* Says so in their records, before anything of theirs changes. */
 void flips_write(struct balancer *balancer);
-/* Of a service of the pool; one that goes on over a start does, too, as pools do not know of it. */
-bool flips_begin_of(const struct balancer *balancer, const struct balanced_pool *pool);
+/* The service's; one that goes on over a start does, too, as pools do not know of it. */
+bool flips_begins(const struct balancer *balancer, size_t service);
 void flips_tick(struct balancer *balancer, uint64_t now_ms);
 uint64_t flips_deadline_ms(const struct balancer *balancer);
 /* For another idle time. */

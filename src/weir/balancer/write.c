@@ -196,24 +196,23 @@ static void drop_old_records(struct balancer *balancer)
 /* --- all of it --- */
 
 /*
- * Whether a service of the pool looks flows up in slots in transition alone; and whether it has
- * looked up each flow so far, so that flows may have entries in any slot.
+ * Whether a service of each pool looks flows up in slots in transition alone; and whether it has
+ * looked up each flow so far, or they came by another table, so that flows may have entries in any
+ * slot.
  */
-static bool finds_followers(const struct balancer *balancer, struct balanced_pool *pool)
+static void find_followers(const struct balancer *balancer)
 {
-	bool was_tracked = false;
-
 	for (size_t i = 0; i < balancer->conf->service_count; i++) {
 		const struct conf_service *conf = &balancer->conf->services[i];
+		struct balanced_pool *pool = balanced_pool(balancer, conf->pool);
 		uint32_t flags = balancer->tables->services[balancer->services[i]].flags;
 
-		if (conf->tracking != CONF_TRACKING_TRANSITION ||
-		    balanced_pool(balancer, conf->pool) != pool)
+		pool->holds |= flips_begins(balancer, i);
+		if (conf->tracking != CONF_TRACKING_TRANSITION)
 			continue;
 		pool->follows = true;
-		was_tracked |= (flags & ABI_SERVICE_TRACK) != 0;
+		pool->holds |= (flags & ABI_SERVICE_TRACK) != 0;
 	}
-	return was_tracked;
 }
 
 /* Whoever left the slots may have ended before it wrote what the flags say. At a start: a pool that
@@ -246,11 +245,11 @@ static void write_slots(struct balancer *balancer)
 {
 	uint64_t now_ms = balancer->start.now_ms;
 
+	find_followers(balancer);
 	for (size_t i = 0; i < balancer->conf->pool_count; i++) {
 		struct balanced_pool *pool = &balancer->pools[i];
-		bool holds = finds_followers(balancer, pool) || flips_begin_of(balancer, pool);
 
-		if (holds)
+		if (pool->holds)
 			pool_hold_slots(pool->pool, now_ms);
 		else if (pool->stays)
 			continue;

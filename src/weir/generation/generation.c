@@ -85,8 +85,12 @@ static int configure(const struct conf *conf, const struct conf_pool *pool, stru
 	return 0;
 }
 
-static struct generation_pool *find(const struct generations *generations, const char *name)
+/* Mostly a pool stands where it stood: at `near`. */
+static struct generation_pool *find(const struct generations *generations, const char *name,
+				    size_t near)
 {
+	if (near < generations->count && strcmp(generations->pools[near].name, name) == 0)
+		return &generations->pools[near];
 	for (size_t i = 0; i < generations->count; i++) {
 		if (strcmp(generations->pools[i].name, name) == 0)
 			return &generations->pools[i];
@@ -130,8 +134,8 @@ int generations_turn(struct generations *generations, const struct conf *conf, u
 		return error;
 	}
 	for (size_t i = 0; i < fresh.count; i++)
-		changed |=
-			take_over(find(generations, fresh.pools[i].name), &fresh.pools[i], wall_ms);
+		changed |= take_over(find(generations, fresh.pools[i].name, i), &fresh.pools[i],
+				     wall_ms);
 	generations_fini(generations);
 	*generations = fresh;
 	return changed;
@@ -192,7 +196,7 @@ static int begin_after(struct pool *pool, const struct conf_pool *conf,
 int generations_begin(const struct generations *generations, const struct conf *conf, size_t at,
 		      struct pool *pool, uint64_t wall_ms, uint64_t now_ms)
 {
-	const struct generation_pool *known = find(generations, conf->pools[at].name);
+	const struct generation_pool *known = find(generations, conf->pools[at].name, at);
 
 	if (!known || !known->before.count)
 		return 0;

@@ -130,7 +130,7 @@ struct next {
 };
 
 /* All that can fail. 0, or err and nothing has changed. */
-static int prepare(struct app *app, struct next *next, struct err *err)
+static int prepare(struct app *app, struct next *next, struct built *built, struct err *err)
 {
 	struct balancer_start start = app_balancer_start(app);
 	const char *fixed = needs_restart(&app->conf->node, &next->conf->node);
@@ -146,11 +146,17 @@ static int prepare(struct app *app, struct next *next, struct err *err)
 		return ret;
 	/* Others serve until those that are new are known to be well. */
 	start.unchecked = POOL_UNKNOWN;
+	start.built = built;
 	ret = balancer_prepare(next->conf, app->balancer, &start, &next->balancer, err);
 	if (ret)
 		return ret;
 	next->watch = (struct watch_next){
-		.app = app, .conf = next->conf, .balancer = next->balancer, .awaits = true};
+		.app = app,
+		.conf = next->conf,
+		.balancer = next->balancer,
+		.built = built,
+		.awaits = true,
+	};
 	ret = watch_prepare(&next->watch, err);
 	if (ret)
 		balancer_free(next->balancer);
@@ -194,7 +200,7 @@ static void apply(struct reload *reload)
 	uint64_t started_ns = time_now_ns();
 	struct err err;
 
-	if (prepare(app, &next, &err)) {
+	if (prepare(app, &next, &reload->load.built, &err)) {
 		conf_free(reload->load.conf);
 		refuse_for(reload, err.text);
 		return;
@@ -260,6 +266,7 @@ static void take(struct reload *reload, struct load *load)
 	} else {
 		apply(reload);
 	}
+	built_free(&load->built);
 	reload->counts[reload->outcome]++;
 }
 
@@ -303,6 +310,7 @@ static void on_loaded(struct load *load)
 
 	if (reload->closing || reload->app->daemon.end != DAEMON_RUNS) {
 		conf_free(load->conf);
+		built_free(&load->built);
 		err_list_fini(&load->errors);
 		return;
 	}
@@ -328,6 +336,7 @@ static void begin(struct reload *reload, bool is_asked)
 	reload->loads_again = reload->is_asked_again = false;
 	reload->is_asked = is_asked;
 	reload->begun++;
+	reload->load.running = reload->app->conf;
 	reload->is_busy = load_start(&reload->app->daemon.loop, &reload->load) == 0;
 	if (reload->is_busy)
 		return;

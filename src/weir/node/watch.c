@@ -186,10 +186,13 @@ static struct app_backend **by_record(const struct app *app)
 static uint32_t way_of(const struct watch_next *next, const struct watch_item *item)
 {
 	const struct conf_pool *pool = &next->conf->pools[item->pool];
-	const struct conf_service *service = conf_check_service(next->conf, pool);
+	const struct conf_service *service;
 	size_t at;
 
-	if (pool->check.via != CONF_VIA_TUNNEL || !service)
+	if (pool->check.via != CONF_VIA_TUNNEL)
+		return 0;
+	service = conf_check_service(next->conf, pool);
+	if (!service)
 		return 0;
 	at = (size_t)(service - next->conf->services);
 	return tunnel_way(balancer_service_record(next->balancer, at),
@@ -249,8 +252,11 @@ static bool checks_same(const struct watch_next *next, const struct conf_pool *o
 {
 	const struct app *app = next->app;
 	const struct conf_service *before, *after;
+	size_t pool = (size_t)(new - next->conf->pools);
+	bool is_known = next->built && pool < next->built->count &&
+			strcmp(old->name, new->name) == 0;
 
-	if (!conf_check_same(old, new))
+	if (!(is_known ? next->built->checks_same[pool] : conf_check_same(old, new)))
 		return false;
 	if (new->check.via != CONF_VIA_TUNNEL)
 		return true;

@@ -22,6 +22,7 @@ struct watch_next {
 	struct app *app;
 	const struct conf *conf;
 	const struct balancer *balancer; /* prepared */
+	const struct built *built;       /* with it; NULL: nothing is */
 	bool awaits; /* who is new is told to be healthy when its next hop is known */
 	struct watch_item *items;
 	struct app_backend **list;

@@ -44,6 +44,8 @@ static void work(uv_work_t *work)
 		conf_free(load->conf);
 		load->conf = NULL;
 	}
+	if (load->conf && load->running)
+		built_make(load->conf, load->running, time_now_ms(), &load->built);
 	load->took_ns = time_now_ns() - started_ns;
 }
 
@@ -59,6 +61,7 @@ int load_start(uv_loop_t *loop, struct load *load)
 {
 	load->conf = NULL;
 	load->errors = (struct err_list){0};
+	load->built = (struct built){0};
 	load->work.data = load;
 	return uv_queue_work(loop, &load->work, work, after);
 }

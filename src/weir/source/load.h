@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "conf/conf.h"
+#include "weir/balancer/built.h"
 
 enum { LOAD_DIGEST_MAX = 17 }; /* sixteen digits */
 
@@ -25,9 +26,11 @@ int load_digest_of(const struct conf *conf, struct load_digest *ret);
 struct load {
 	uv_work_t work;
 	const char *file;
-	struct conf *conf; /* what was read: the receiver's. NULL: errors */
+	const struct conf *running; /* stays until `done` */
+	struct conf *conf;          /* what was read: the receiver's. NULL: errors */
 	struct err_list errors;
 	struct load_digest digest;
+	struct built built; /* the receiver's, too */
 	uint64_t took_ns;
 	void (*done)(struct load *load);
 	void *arg;

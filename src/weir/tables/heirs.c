@@ -54,6 +54,7 @@ static void collect(struct heirs *heirs, const struct dp_tables *tables, const u
 int heirs_init(struct heirs *heirs, const struct dp_tables *tables, uint64_t *pools, size_t count)
 {
 	uint8_t *marks = calloc(ABI_BACKENDS, 1);
+	bool any = false;
 
 	*heirs = (struct heirs){.list = calloc(ABI_BACKENDS, sizeof(*heirs->list))};
 	if (!marks || !heirs->list) {
@@ -65,11 +66,14 @@ int heirs_init(struct heirs *heirs, const struct dp_tables *tables, uint64_t *po
 	for (uint32_t i = 1; i < ABI_SERVICES; i++) {
 		const struct abi_service *service = &tables->services[i];
 
-		if (service->pool_identity &&
-		    !bsearch(&service->pool_identity, pools, count, sizeof(*pools), by_number))
-			mark_slots(tables, service->table, marks);
+		if (!service->pool_identity ||
+		    bsearch(&service->pool_identity, pools, count, sizeof(*pools), by_number))
+			continue;
+		mark_slots(tables, service->table, marks);
+		any = true;
 	}
-	collect(heirs, tables, marks);
+	if (any)
+		collect(heirs, tables, marks);
 	free(marks);
 	return 0;
 }

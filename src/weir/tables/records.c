@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int by_identity(const void *a, const void *b)
 {
@@ -91,12 +92,23 @@ static int by_first(const void *a, const void *b)
 	return one->first < two->first ? -1 : one->first > two->first;
 }
 
-int range_find(struct range *used, size_t count, uint32_t size, uint32_t end, uint32_t *ret)
+void ranges_sort(struct ranges *ranges)
 {
+	qsort(ranges->used, ranges->count, sizeof(*ranges->used), by_first);
+}
+
+int ranges_take(struct ranges *ranges, uint32_t size, uint32_t end, uint32_t *ret)
+{
+	struct range *used = ranges->used;
+	size_t i = 0;
 	uint32_t at = 0;
 
-	qsort(used, count, sizeof(*used), by_first);
-	for (size_t i = 0; i < count; i++) {
+	/* Before where the last one went there was no room for as many. */
+	if (size >= ranges->last_size && ranges->last_size) {
+		i = ranges->last;
+		at = ranges->last_first;
+	}
+	for (; i < ranges->count; i++) {
 		if (used[i].first >= at && used[i].first - at >= size)
 			break;
 		if (used[i].first + used[i].size > at)
@@ -104,6 +116,12 @@ int range_find(struct range *used, size_t count, uint32_t size, uint32_t end, ui
 	}
 	if (at > end || end - at < size)
 		return -ENOSPC;
+	memmove(&used[i + 1], &used[i], (ranges->count - i) * sizeof(*used));
+	used[i] = (struct range){at, size};
+	ranges->count++;
+	ranges->last = i;
+	ranges->last_first = at;
+	ranges->last_size = size;
 	*ret = at;
 	return 0;
 }

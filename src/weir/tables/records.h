@@ -41,5 +41,14 @@ struct range {
 	uint32_t size;
 };
 
-/* Where `size` slots are free among `used` (any order; sorted here) below `end`. -ENOSPC. */
-int range_find(struct range *used, size_t count, uint32_t size, uint32_t end, uint32_t *ret);
+/* Those in use; the array has room for all that is taken. */
+struct ranges {
+	struct range *used; /* sorted */
+	size_t count;
+	size_t last; /* of the last that was taken: where it stands, what was asked for */
+	uint32_t last_first, last_size;
+};
+
+void ranges_sort(struct ranges *ranges);
+/* Takes the first `size` slots that are free below `end`. 0 or -ENOSPC. */
+int ranges_take(struct ranges *ranges, uint32_t size, uint32_t end, uint32_t *ret);

@@ -188,6 +188,17 @@ static const struct prefix *vip_at(const struct vips *vips, size_t first)
 	return &vips->named[first].vip;
 }
 
+static bool has_new_addresses(const struct vips *vips)
+{
+	for (size_t i = 0; i < vips->named_count; i++) {
+		const struct prefix *vip = vip_at(vips, i);
+
+		if (prefix_is_host(vip) && !dp_tables_vip(vips->tables, &vip->addr))
+			return true;
+	}
+	return false;
+}
+
 /* In a copy: whether a place is found depends on all that is there. */
 static int check_addresses(const struct vips *vips, struct err *err)
 {
@@ -196,6 +207,8 @@ static int check_addresses(const struct vips *vips, struct err *err)
 	size_t at = 0;
 	int ret = 0;
 
+	if (!has_new_addresses(vips))
+		return 0;
 	copy.wait_readers = NULL;
 	copy.vips = malloc(size);
 	if (!copy.vips)

@@ -161,11 +161,15 @@ void pair_reload(struct pair_node *node)
 	struct balancer_start start = start_of(node);
 	struct conf *conf = read_file();
 	struct balancer *next;
+	struct built built;
 	struct err err = {0};
 
+	built_make(conf, node->conf, start.now_ms, &built);
+	start.built = &built;
 	if (balancer_prepare(conf, node->balancer, &start, &next, &err))
 		fail_msg("%s", err.text);
 	balancer_commit(next);
+	built_free(&built);
 	conf_free(node->conf);
 	node->conf = conf;
 	node->balancer = next;

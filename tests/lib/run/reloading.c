@@ -81,8 +81,14 @@ int reloading_try(const char *text, struct err *err)
 	struct balancer_start start = start_now();
 	struct conf *other = parse(text);
 	struct balancer *next;
-	int ret = balancer_prepare(other, reloading.balancer, &start, &next, err);
+	struct built built = {0};
+	int ret;
 
+	if (!reloading.builds_late)
+		built_make(other, reloading.conf, start.now_ms, &built);
+	start.built = &built;
+	ret = balancer_prepare(other, reloading.balancer, &start, &next, err);
+	built_free(&built);
 	if (ret) {
 		conf_free(other);
 		return ret;
@@ -112,6 +118,7 @@ int reloading_set_up(void **state)
 	set_prefix = reloading.tables->set_prefix;
 	reloading.tables->set_prefix = set_or_fail;
 	reloading.inserts_left = -1;
+	reloading.builds_late = false;
 	reloading.now_ms = 100 * 1000;
 	return 0;
 }

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -19,6 +20,7 @@ extern struct reloading {
 	uint64_t now_ms;
 	unsigned fresh;   /* records that got a new owner with the last one */
 	int inserts_left; /* of prefixes, until there is no memory for them; negative: for ever */
+	bool builds_late; /* pools are not built before (weir/balancer/built.h) */
 } reloading;
 
 /* For cmocka: tables with nothing in them, and their end. */

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What bringing a configuration in takes long for and needs no more for than the two files, done
+ * before, beside the loop: pools are built, and checks compared. Any thread, one at a time.
+ */
+#pragma once
+
+#include "conf/conf.h"
+#include "pool/pool.h"
+
+struct built {
+	struct pool **pools; /* in the configuration's order; NULL: it is not built, or taken */
+	bool *checks_same;   /* as those of the running pool of that name */
+	size_t count;
+};
+
+/*
+ * Builds those that the running configuration has not got in the same way, as far as memory goes:
+ * what is missing is built later. Those that are new as a whole have begun, too, with nobody.
+ */
+void built_make(const struct conf *conf, const struct conf *running, uint64_t now_ms,
+		struct built *ret);
+/* The caller's from now on, with its members' records; NULL: there is none. */
+struct pool *built_take(struct built *built, size_t at, const uint32_t *records);
+void built_free(struct built *built);
