@@ -17,12 +17,13 @@ ROUTES=bgp
 . "$(dirname "$0")/../lib/routers.sh"
 FRR_SPACE=router
 
-NODE_PEER='bfd: {interval: 100ms, multiplier: 3}'
+# Three seconds: no machine stands still for so long.
+NODE_PEER='bfd: {interval: 100ms, multiplier: 30}'
 
 frr_neighbour() {
 	say " neighbor $1 remote-as 65010"
 	say " neighbor $1 timers connect 1"
-	say " neighbor $1 bfd 3 100 100"
+	say " neighbor $1 bfd 30 100 100"
 }
 
 bgpd_config() {
@@ -67,7 +68,9 @@ node_has() {
 		.state == "Established" and .bfd.state == "up"] == [true, true]'
 }
 all_up() { node_has 1 && node_has 2 && router_uses 2; }
-# stays COUNT: for a second, which is more than three BFD times.
+# router_lost COUNT: so many of its BFD sessions are down.
+router_lost() { [ "$(frr_cli "show bfd peers" | grep -c "Status: down")" = "$1" ]; }
+# stays COUNT: for a second, in which the router has nothing more to find out.
 stays() {
 	local until=$((${EPOCHREALTIME/./} + 1000000))
 	while [ "${EPOCHREALTIME/./}" -lt $until ]; do
@@ -95,7 +98,8 @@ must "BFD is up with both nodes" wait_for 20 all_up
 # --- FRR helps nodes that restart ---
 
 end lb1 KILL
-must "the routes of a daemon that was killed stay" stays 2
+must "the router finds out that a daemon was killed" wait_for 20 router_lost 2
+must "its routes stay" stays 2
 node_start 1
 must "its next one comes up again" wait_for 20 all_up
 must "weir restart" weir restart --node "$TAG-lb1"
@@ -103,7 +107,7 @@ must "takes no route away either" stays 2
 must "and comes up" wait_for 20 all_up
 
 in_ns router ip link set lb1 nomaster
-must "a node that is cut off is out of use long before the hold time" wait_for 5 router_uses 1
+must "a node that is cut off is out of use long before the hold time" wait_for 20 router_uses 1
 in_ns router ip link set lb1 master balancers
 must "and back when it is back" wait_for 30 all_up
 
@@ -113,8 +117,8 @@ must "graceful-restart-disable" without_restart
 must "counts from the next session on" wait_for 30 told_restarts "Local GR Mode: Disable"
 must "all is up" wait_for 30 all_up
 end lb1 KILL
-must "the routes of a daemon that was killed are gone" wait_for 5 router_uses 1
+must "the routes of a daemon that was killed are gone" wait_for 20 router_uses 1
 node_start 1
 must "and back with the next" wait_for 30 all_up
 must "a daemon that is stopped" end lb1
-must "takes its routes along" wait_for 5 router_uses 1
+must "takes its routes along" wait_for 20 router_uses 1

@@ -76,7 +76,7 @@ static void script_say(struct script *script, enum bfd_state state, bool final)
 	struct bfd_packet packet = {
 		.state = state,
 		.final = final,
-		.multiplier = 3,
+		.multiplier = LONG,
 		.own = 77,
 		.your = state == BFD_DOWN ? 0 : script->heard.own,
 		.send_us = 1000000,
@@ -123,7 +123,7 @@ static void test_what_goes_out(void **state)
 	(void)state;
 	assert_int_equal(script.heard.send_us, 50000);
 	assert_int_equal(script.heard.receive_us, 50000);
-	assert_int_equal(script.heard.multiplier, 3);
+	assert_int_equal(script.heard.multiplier, LONG);
 	assert_true(recvmsg(script.in, &message, 0) >= 0);
 	assert_int_equal(control.header.cmsg_type, IP_TTL);
 	assert_int_equal(*(int *)CMSG_DATA(&control.header), 255);
