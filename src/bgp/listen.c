@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bgp/state.h"
-#include "bgp/tcp.h"
+#include "bgp/conn/tcp.h"
+#include "bgp/session/session.h"
 
 enum {
 	RETRY_MS = 3000,

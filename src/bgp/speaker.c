@@ -27,7 +27,7 @@
 #include <string.h>
 
 #include "base/time.h"
-#include "bgp/state.h"
+#include "bgp/session/session.h"
 
 enum {
 	LOCAL_PREF_DEFAULT = 100,

@@ -29,7 +29,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "host/netlink.h"
+#include "netlink/netlink.h"
 
 enum { LOOPBACK_IFINDEX = 1, SYSCTL_PATH_MAX = HOST_SYSCTL_NAME_MAX + 16 };
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "host/host.h"
-#include "host/netlink.h"
+#include "netlink/netlink.h"
 
 static int read_id(const struct nlattr *attribute, void *arg)
 {

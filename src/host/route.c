@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "host/host.h"
-#include "host/netlink.h"
+#include "netlink/netlink.h"
 
 enum { LOOPBACK_IFINDEX = 1 };
 

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "host/netlink.h"
+#include "netlink/netlink.h"
 
 enum {
 	NETDEV_DEV_GET = 1,

@@ -2,63 +2,13 @@
 #include "net/kernel_route.h"
 
 #include <errno.h>
-#include <libmnl/libmnl.h>
 #include <linux/rtnetlink.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/time.h>
 
-enum {
-	REQUEST_MAX = 256,
-	ANSWER_MAX = 32 * 1024,
-	WAIT_S = 2, /* the kernel answers at once, or something is very wrong */
-};
+#include "netlink/netlink.h"
 
 /* --- asking --- */
-
-static struct mnl_socket *open_socket(void)
-{
-	const struct timeval wait = {.tv_sec = WAIT_S};
-	struct mnl_socket *socket = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
-	int on = 1, code;
-
-	if (!socket)
-		return NULL;
-	/* A kernel that cannot do it sends more than was asked for, which is looked at anyway. */
-	mnl_socket_setsockopt(socket, NETLINK_GET_STRICT_CHK, &on, sizeof(on));
-	if (mnl_socket_bind(socket, 0, MNL_SOCKET_AUTOPID) == 0 &&
-	    setsockopt(mnl_socket_get_fd(socket), SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) ==
-		    0)
-		return socket;
-	code = errno;
-	mnl_socket_close(socket);
-	errno = code;
-	return NULL;
-}
-
-/* Feeds each answer to `each` (or NULL) until the last. 0 or -errno. */
-static int ask(struct nlmsghdr *request, mnl_cb_t each, void *arg)
-{
-	char buffer[ANSWER_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
-	struct mnl_socket *socket = open_socket();
-	int ret = MNL_CB_OK, code;
-
-	if (!socket)
-		return -errno;
-	request->nlmsg_seq = 1;
-	if (mnl_socket_sendto(socket, request, request->nlmsg_len) < 0)
-		ret = MNL_CB_ERROR;
-	while (ret > MNL_CB_STOP) {
-		ssize_t length = mnl_socket_recvfrom(socket, buffer, sizeof(buffer));
-
-		ret = length < 0 ? MNL_CB_ERROR
-				 : mnl_cb_run(buffer, (size_t)length, 1,
-					      mnl_socket_get_portid(socket), each, arg);
-	}
-	code = ret == MNL_CB_ERROR ? -errno : 0;
-	mnl_socket_close(socket);
-	return code;
-}
 
 static struct nlmsghdr *begin(char *buffer, uint16_t type, uint16_t flags, uint32_t table)
 {
@@ -68,7 +18,7 @@ static struct nlmsghdr *begin(char *buffer, uint16_t type, uint16_t flags, uint3
 	request->nlmsg_type = type;
 	request->nlmsg_flags = NLM_F_REQUEST | flags;
 	route = mnl_nlmsg_put_extra_header(request, sizeof(*route));
-	route->rtm_protocol = KERNEL_ROUTE_PROTOCOL;
+	route->rtm_protocol = NETLINK_PROTOCOL;
 	/* A number that has no room in the old field stands in the attribute alone. */
 	route->rtm_table = table <= UINT8_MAX ? (uint8_t)table : RT_TABLE_UNSPEC;
 	mnl_attr_put_u32(request, RTA_TABLE, table);
@@ -124,7 +74,7 @@ static int look_at(const struct nlmsghdr *message, void *arg)
 
 	if (message->nlmsg_type != RTM_NEWROUTE ||
 	    mnl_nlmsg_get_payload_len(message) < sizeof(*route) ||
-	    route->rtm_protocol != KERNEL_ROUTE_PROTOCOL || route->rtm_type != RTN_BLACKHOLE ||
+	    route->rtm_protocol != NETLINK_PROTOCOL || route->rtm_type != RTN_BLACKHOLE ||
 	    (route->rtm_family != AF_INET && route->rtm_family != AF_INET6))
 		return MNL_CB_OK;
 	mnl_attr_parse(message, sizeof(*route), read_attribute, &seen);
@@ -144,12 +94,12 @@ int kernel_route_list(uint32_t table, kernel_route_seen *each, void *arg, struct
 	struct look look = {table, each, arg};
 
 	for (size_t i = 0; i < sizeof(families); i++) {
-		char buffer[REQUEST_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
+		char buffer[NETLINK_REQUEST_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
 		struct nlmsghdr *request = begin(buffer, RTM_GETROUTE, NLM_F_DUMP, table);
 		int code;
 
 		((struct rtmsg *)mnl_nlmsg_get_payload(request))->rtm_family = families[i];
-		code = ask(request, look_at, &look);
+		code = netlink_ask(NETLINK_ROUTE, request, look_at, &look);
 		/* A table is made by its first route. */
 		if (code && code != -ENOENT)
 			return err_set(err, code, "cannot list routing table %u: %s", table,
@@ -182,10 +132,11 @@ static bool is_ours(uint32_t table, const struct prefix *prefix)
 
 int kernel_route_add(uint32_t table, const struct prefix *prefix, struct err *err)
 {
-	char buffer[REQUEST_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
+	char buffer[NETLINK_REQUEST_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
 	char text[ADDR_TEXT_MAX];
-	int code = ask(about(buffer, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, table, prefix), NULL,
-		       NULL);
+	int code = netlink_ask(
+		NETLINK_ROUTE,
+		about(buffer, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, table, prefix), NULL, NULL);
 
 	if (code == -EEXIST && is_ours(table, prefix))
 		return 0;
@@ -197,9 +148,10 @@ int kernel_route_add(uint32_t table, const struct prefix *prefix, struct err *er
 
 int kernel_route_remove(uint32_t table, const struct prefix *prefix, struct err *err)
 {
-	char buffer[REQUEST_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
+	char buffer[NETLINK_REQUEST_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
 	char text[ADDR_TEXT_MAX];
-	int code = ask(about(buffer, RTM_DELROUTE, 0, table, prefix), NULL, NULL);
+	int code = netlink_ask(NETLINK_ROUTE, about(buffer, RTM_DELROUTE, 0, table, prefix), NULL,
+			       NULL);
 
 	if (code && code != -ESRCH && code != -ENOENT)
 		return err_set(err, code, "cannot remove the route for %s from table %u: %s",

@@ -3,8 +3,8 @@
  * Routes in one of the kernel's routing tables that say nothing but that they are there, for a
  * routing daemon on the host to take up. They are blackholes: what the packet path passes for such
  * an address, and no address of the host takes, must not go back to a router that sends it here
- * again. Ours are told apart by their protocol, by which others leave them alone too. Calls block
- * until the kernel has answered. Any thread.
+ * again. Ours are told apart by their protocol (NETLINK_PROTOCOL), by which others leave them alone
+ * too. Calls block until the kernel has answered. Any thread.
  */
 #pragma once
 
@@ -12,8 +12,6 @@
 
 #include "base/addr.h"
 #include "base/err.h"
-
-enum { KERNEL_ROUTE_PROTOCOL = 87 }; /* RTPROT_*: of those that nobody has registered */
 
 /* 0 also where ours is there already. -EEXIST: somebody else has a route for it. */
 int kernel_route_add(uint32_t table, const struct prefix *prefix, struct err *err);

@@ -21,12 +21,13 @@ declare -A ROUTER4=([bird]=192.0.2.1 [frr]=192.0.2.2)
 declare -A ROUTER6=([bird]=2001:db8:2::1 [frr]=2001:db8:2::2)
 
 bird_config() {
+	local times="min rx interval 50 ms; min tx interval 50 ms; multiplier $MULTIPLIER;"
 	say "log stderr all;"
 	say "router id 192.0.2.1;"
 	say "protocol device {}"
 	say "protocol bfd {"
-	say " interface \"eth0\" { min rx interval 50 ms; min tx interval 50 ms; multiplier $MULTIPLIER; };"
-	say " multihop { min rx interval 50 ms; min tx interval 50 ms; multiplier $MULTIPLIER; };"
+	say " interface \"eth0\" { $times };"
+	say " multihop { $times };"
 	say " neighbor 192.0.2.11 dev \"eth0\" local 192.0.2.1;"
 	say " neighbor 2001:db8:2::11 dev \"eth0\" local 2001:db8:2::1;"
 	say " neighbor 192.0.2.11 local 192.0.2.1 multihop;"
@@ -51,9 +52,9 @@ frr_config() {
 end_start() {
 	local name words=()
 	for name in bird frr; do
-		words+=(192.0.2.11 "${ROUTER4[$name]}" 50 $MULTIPLIER 0)
-		words+=(2001:db8:2::11 "${ROUTER6[$name]}" 50 $MULTIPLIER 0)
-		words+=(192.0.2.11 "${ROUTER4[$name]}" 50 $MULTIPLIER 255)
+		words+=(192.0.2.11 "${ROUTER4[$name]}" 50 "$MULTIPLIER" 0)
+		words+=(2001:db8:2::11 "${ROUTER6[$name]}" 50 "$MULTIPLIER" 0)
+		words+=(192.0.2.11 "${ROUTER4[$name]}" 50 "$MULTIPLIER" 255)
 	done
 	spawn end lb1 "$END" "$DIR/status" "${words[@]}"
 }

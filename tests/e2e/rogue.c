@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "base/addr.h"
-#include "bgp/wire_update.h"
+#include "bgp/wire/update.h"
 
 enum { ROUTES = 500, SMALL = 4096, PAUSE_US = 20 * 1000 };
 

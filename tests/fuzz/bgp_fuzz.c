@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "bgp/fsm.h"
-#include "bgp/wire.h"
-#include "bgp/wire_update.h"
+#include "bgp/wire/update.h"
+#include "bgp/wire/wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "../lib/hex.h"
-#include "bgp/wire_update.h"
+#include "bgp/wire/update.h"
 
 #define PLAIN            \
 	{                \

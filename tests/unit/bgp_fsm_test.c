@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "bgp/fsm.h"
-#include "bgp/wire.h"
+#include "bgp/wire/wire.h"
 
 /* A letter's meaning. Whoever leaves Established has FSM_DOWN too. */
 struct meaning {

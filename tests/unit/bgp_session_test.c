@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "bgp/wire.h"
+#include "bgp/wire/wire.h"
 #include "bgp_sides.h"
 static int raw = -1;
 

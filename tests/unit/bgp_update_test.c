@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "../lib/hex.h"
-#include "bgp/wire_update.h"
+#include "bgp/wire/update.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

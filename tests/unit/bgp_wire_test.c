@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "../lib/hex.h"
-#include "bgp/wire.h"
+#include "bgp/wire/wire.h"
 
 #define ONES         "ffffffffffffffffffffffffffffffff"
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

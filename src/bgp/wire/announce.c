@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "bgp/wire/attribute.h"
-#include "bgp/wire_update.h"
+#include "bgp/wire/update.h"
 
 enum {
 	/* All but the MP attribute, with every list at its limit. */

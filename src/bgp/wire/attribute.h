@@ -3,7 +3,7 @@
 #pragma once
 
 #include "bgp/wire/bytes.h"
-#include "bgp/wire_update.h"
+#include "bgp/wire/update.h"
 
 enum {
 	FLAG_OPTIONAL = 0x80,

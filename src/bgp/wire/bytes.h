@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "bgp/wire.h"
+#include "bgp/wire/wire.h"
 
 struct reader {
 	const uint8_t *at;

@@ -13,8 +13,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "host/netlink.h"
 #include "host/xdp_features.h"
+#include "netlink/netlink.h"
 
 enum { CARDS_MAX = 4096, FEATURES_MAX = 512 };
 

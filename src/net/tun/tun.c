@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libmnl/libmnl.h>
 #include <linux/fib_rules.h>
 #include <linux/if_tun.h>
 #include <linux/rtnetlink.h>
@@ -12,48 +11,16 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
+#include "netlink/netlink.h"
+
 enum {
-	REQUEST_MAX = 256,
-	ANSWER_MAX = 32 * 1024,
-	WAIT_S = 2,
 	DEVICE_MASK = 0xffff,
 	STALE_MAX = 64,
-	PROTOCOL = 87, /* as of all that we put into the kernel */
 };
 
 static const unsigned char families[] = {AF_INET, AF_INET6};
-
-/* --- asking --- */
-
-/* Feeds each answer to `each` (or NULL) until the last. 0 or -errno. */
-static int ask(struct nlmsghdr *request, mnl_cb_t each, void *arg)
-{
-	const struct timeval wait = {.tv_sec = WAIT_S};
-	char buffer[ANSWER_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
-	struct mnl_socket *socket = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
-	int ret = MNL_CB_OK, code;
-
-	if (!socket)
-		return -errno;
-	request->nlmsg_seq = 1;
-	setsockopt(mnl_socket_get_fd(socket), SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
-	if (mnl_socket_bind(socket, 0, MNL_SOCKET_AUTOPID) ||
-	    mnl_socket_sendto(socket, request, request->nlmsg_len) < 0)
-		ret = MNL_CB_ERROR;
-	while (ret > MNL_CB_STOP) {
-		ssize_t length = mnl_socket_recvfrom(socket, buffer, sizeof(buffer));
-
-		ret = length < 0 ? MNL_CB_ERROR
-				 : mnl_cb_run(buffer, (size_t)length, 1,
-					      mnl_socket_get_portid(socket), each, arg);
-	}
-	code = ret == MNL_CB_ERROR ? -errno : 0;
-	mnl_socket_close(socket);
-	return code;
-}
 
 /* --- rules --- */
 
@@ -66,21 +33,22 @@ static struct nlmsghdr *rule(char *buffer, uint16_t type, uint16_t flags, unsign
 	request->nlmsg_flags = NLM_F_REQUEST | flags;
 	header = mnl_nlmsg_put_extra_header(request, sizeof(*header));
 	header->family = family;
-	header->action = FR_ACT_TO_TBL;
 	return request;
 }
 
 static int change_rule(uint16_t type, uint16_t flags, unsigned char family, uint32_t mark)
 {
-	char buffer[REQUEST_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
+	char buffer[NETLINK_REQUEST_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
 	struct nlmsghdr *request = rule(buffer, type, NLM_F_ACK | flags, family);
+	struct fib_rule_hdr *header = mnl_nlmsg_get_payload(request);
 
+	header->action = FR_ACT_TO_TBL;
 	mnl_attr_put_u32(request, FRA_PRIORITY, TUN_PRIORITY);
 	mnl_attr_put_u32(request, FRA_FWMARK, mark);
 	mnl_attr_put_u32(request, FRA_FWMASK, UINT32_MAX);
 	mnl_attr_put_u32(request, FRA_TABLE, mark);
-	mnl_attr_put_u8(request, FRA_PROTOCOL, PROTOCOL);
-	return ask(request, NULL, NULL);
+	mnl_attr_put_u8(request, FRA_PROTOCOL, NETLINK_PROTOCOL);
+	return netlink_ask(NETLINK_ROUTE, request, NULL, NULL);
 }
 
 struct stale {
@@ -116,10 +84,11 @@ static int look_at(const struct nlmsghdr *message, void *arg)
 static void remove_stale(void)
 {
 	for (size_t i = 0; i < sizeof(families); i++) {
-		char buffer[REQUEST_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
+		char buffer[NETLINK_REQUEST_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
 		struct stale stale = {0};
 
-		if (ask(rule(buffer, RTM_GETRULE, NLM_F_DUMP, families[i]), look_at, &stale))
+		if (netlink_ask(NETLINK_ROUTE, rule(buffer, RTM_GETRULE, NLM_F_DUMP, families[i]),
+				look_at, &stale))
 			continue;
 		for (size_t j = 0; j < stale.count; j++)
 			change_rule(RTM_DELRULE, 0, families[i], stale.marks[j]);
@@ -128,7 +97,7 @@ static void remove_stale(void)
 
 static int add_route(unsigned char family, const struct tun *tun)
 {
-	char buffer[REQUEST_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
+	char buffer[NETLINK_REQUEST_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
 	struct nlmsghdr *request = mnl_nlmsg_put_header(buffer);
 	struct rtmsg *route;
 
@@ -136,12 +105,12 @@ static int add_route(unsigned char family, const struct tun *tun)
 	request->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE;
 	route = mnl_nlmsg_put_extra_header(request, sizeof(*route));
 	route->rtm_family = family;
-	route->rtm_protocol = PROTOCOL;
+	route->rtm_protocol = NETLINK_PROTOCOL;
 	route->rtm_scope = RT_SCOPE_LINK;
 	route->rtm_type = RTN_UNICAST;
 	mnl_attr_put_u32(request, RTA_TABLE, tun->mark);
 	mnl_attr_put_u32(request, RTA_OIF, tun->ifindex);
-	return ask(request, NULL, NULL);
+	return netlink_ask(NETLINK_ROUTE, request, NULL, NULL);
 }
 
 /* A host without IPv6 has none to send. */

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "bgp/state.h"
-#include "bgp/wire_update.h"
+#include "bgp/session/session.h"
+#include "bgp/wire/update.h"
 
 enum { BATCH = 1024 }; /* prefixes; no message has room for more */
 

@@ -14,7 +14,7 @@
 #include <uv.h>
 
 #include "base/addr.h"
-#include "bgp/wire.h"
+#include "bgp/wire/wire.h"
 
 enum {
 	CONN_IN_MAX = 4 * WIRE_MAX,

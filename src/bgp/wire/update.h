@@ -7,7 +7,7 @@
 #pragma once
 
 #include "base/addr.h"
-#include "bgp/wire.h"
+#include "bgp/wire/wire.h"
 
 enum {
 	WIRE_PREPEND_MAX = 254,     /* our own AS and these are one segment */

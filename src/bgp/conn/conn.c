@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "bgp/conn.h"
+#include "bgp/conn/conn.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "bgp/tcp.h"
+#include "bgp/conn/tcp.h"
 
 enum phase { CONNECTING, OPEN, LINGERING, CLOSED };
 

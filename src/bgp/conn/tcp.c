@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "bgp/tcp.h"
+#include "bgp/conn/tcp.h"
 
 #include <errno.h>
 #include <netinet/in.h>

@@ -2,7 +2,7 @@
 /*
  * BGP messages as bytes: framing, OPEN and what both sides' come to, NOTIFICATION, KEEPALIVE,
  * ROUTE-REFRESH (RFC 4271, 2918, 4760, 5492, 6793, 4724, 8538, 8950, 9072, 9003). UPDATE is in
- * wire_update.h. Pure: the caller's bytes in, the caller's bytes out; no allocation, no I/O, no
+ * update.h. Pure: the caller's bytes in, the caller's bytes out; no allocation, no I/O, no
  * clock, no log. Any thread.
  *
  * What parses takes a whole message, with its header, as wire_frame found it. What is wrong with

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/time.h"
-#include "bgp/state.h"
-#include "bgp/tcp.h"
+#include "bgp/conn/tcp.h"
+#include "bgp/session/session.h"
 
 enum { CALM_MS = 60 * 1000 }; /* a session that was up so long begins its back-off anew */
 

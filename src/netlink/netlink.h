@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One question to the kernel, on a netlink socket of its own, for the rooms that ask now and then.
+ * (src/net/rtnl.h is for who asks all the time.) It waits for the answer: the kernel's comes at
+ * once. Any thread.
+ */
+#pragma once
+
+#include <libmnl/libmnl.h>
+#include <linux/netlink.h>
+
+enum {
+	NETLINK_REQUEST_MAX = 256, /* bytes of a request, of all that are made here */
+	NETLINK_PROTOCOL = 87,     /* of what we put there: an RTPROT_* that nobody registered */
+};
+
+/*
+ * Sends `request` on a bus (NETLINK_ROUTE ...) and feeds each answer to `each` (or NULL) until the
+ * end; so it has to ask for a dump or an acknowledgement. What a dump's header names is filtered by
+ * the kernel where that can (strict checking), and has to be looked at all the same. 0, or -errno:
+ * the kernel's, or ours; -EAGAIN after two seconds without a word.
+ */
+int netlink_ask(int bus, struct nlmsghdr *request, mnl_cb_t each, void *arg);
