@@ -215,7 +215,7 @@ netns_left() {
 
 # Who asks, and who started them, do not count.
 netns_seen() {
-	local file pid=$BASHPID callers=' '
+	local file pid=$BASHPID callers=' ' files=(/proc/[0-9]*/environ) # without who looks there
 	while [ "$pid" -gt 1 ]; do
 		callers="$callers$pid "
 		pid=$(awk '$1 == "PPid:" { print $2 }' "/proc/$pid/status")
@@ -225,7 +225,7 @@ netns_seen() {
 	find $PINS -maxdepth 1 -name "*$1-*" -printf 'pin %p\n' 2>/dev/null
 	find $RUN $KEPT -maxdepth 1 -name "*$1-*" -printf 'file %p\n' 2>/dev/null
 	find "${TMPDIR:-/tmp}" -maxdepth 1 -name "$1-*" -printf 'directory %p\n'
-	for file in $(grep -lzxF -- "WEIR_TAG=$1" /proc/[0-9]*/environ 2>/dev/null); do
+	for file in $(grep -lzxF -- "WEIR_TAG=$1" "${files[@]}" 2>/dev/null); do
 		pid=${file#/proc/} pid=${pid%/environ}
 		[[ $callers != *" $pid "* ]] || continue
 		say "process $pid $(tr '\0' ' ' <"/proc/$pid/cmdline")"
