@@ -424,6 +424,15 @@ settle() {
 	until [ "$(now_ms)" -ge $((mended_ms + IDLE_MS)) ]; do
 		sleep 0.05
 	done
+	# A busy machine's nodes look later.
+	within 15 nothing_moves || say "$(stamp) slots are still in transition"
+}
+
+nothing_moves() {
+	local i
+	for ((i = 1; i <= NODES; i++)); do
+		node_status $i | json_is '[.pools[].in_transition] | add == 0' || return 1
+	done
 }
 
 # Has the file changed the base tables? Back again is a change more, which is too much for flows

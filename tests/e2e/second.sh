@@ -313,7 +313,7 @@ spawn b2-agent b2 "$WEIR" agent --config "$DIR/strange.yaml"
 wait_for 10 agent_is_up b2 || fail "an agent with other peers is up"
 fresh_node 1 active active active
 fresh_node 2 active drain active
-ask_all 26000 10
+HTTP_S=2 ask_all 26000 10
 must "from others than its peers an agent takes nothing" wait_for 5 more b2 bad_peer 4
 must "and serves nobody who comes that way" test "$(answers_of b2)" = 0
 must "the others answer" test "$(http_count ok)" -gt 4

@@ -8,6 +8,7 @@
 # and STATUS that of curl.
 
 HTTP_BATCH=20
+# HTTP_S: how long a request may take, where some are not answered.
 
 # http_start NAME FAMILY URL FIRST LAST RATE: in the background, RATE requests a second from the
 # ports FIRST to LAST in turn, until http_stop.
@@ -68,8 +69,8 @@ http_batch() {
 			local-port=$i
 			silent
 			no-buffer
-			connect-timeout=20
-			max-time=30
+			connect-timeout=${HTTP_S:-20}
+			max-time=${HTTP_S:-30}
 			write-out="%{stderr}@ $i %{exitcode} %{http_code} $times\n"
 		END
 	done

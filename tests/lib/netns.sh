@@ -202,9 +202,20 @@ no_child_left() {
 }
 
 # netns_left TAG: prints what is still there under that tag, one thing a line; nothing is right.
-# Who asks, and who started them, do not count.
+# What was killed gets the time that it takes to be gone.
 netns_left() {
-	local file pid=$BASHPID callers=' '
+	local seen tries
+	for ((tries = 0; tries < 50; tries++)); do
+		seen=$(netns_seen "$1")
+		[ -n "$seen" ] || return 0
+		sleep 0.2
+	done
+	say "$seen"
+}
+
+# Who asks, and who started them, do not count.
+netns_seen() {
+	local file pid=$BASHPID callers=' ' files=(/proc/[0-9]*/environ) # without who looks there
 	while [ "$pid" -gt 1 ]; do
 		callers="$callers$pid "
 		pid=$(awk '$1 == "PPid:" { print $2 }' "/proc/$pid/status")
@@ -214,12 +225,10 @@ netns_left() {
 	find $PINS -maxdepth 1 -name "*$1-*" -printf 'pin %p\n' 2>/dev/null
 	find $RUN $KEPT -maxdepth 1 -name "*$1-*" -printf 'file %p\n' 2>/dev/null
 	find "${TMPDIR:-/tmp}" -maxdepth 1 -name "$1-*" -printf 'directory %p\n'
-	for file in /proc/[0-9]*/environ; do
+	for file in $(grep -lzxF -- "WEIR_TAG=$1" "${files[@]}" 2>/dev/null); do
 		pid=${file#/proc/} pid=${pid%/environ}
 		[[ $callers != *" $pid "* ]] || continue
-		if tr '\0' '\n' <"$file" 2>/dev/null | grep -qxF "WEIR_TAG=$1"; then
-			say "process $pid $(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null)"
-		fi
+		say "process $pid $(tr '\0' ' ' <"/proc/$pid/cmdline")"
 	done 2>/dev/null
 }
 
@@ -229,7 +238,7 @@ gone() { ! grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/status"; }
 # Removes what runs that died half-way left behind: what has the tag of a process that is gone.
 netns_sweep() {
 	local name pid left
-	for name in /proc/[0-9]*/environ; do
+	for name in $(grep -lzE '^WEIR_TAG=weir-[0-9]+' /proc/[0-9]*/environ 2>/dev/null); do
 		left=${name#/proc/} left=${left%/environ}
 		pid=$(tr '\0' '\n' <"$name" | sed -n 's/^WEIR_TAG=weir-\([0-9]*\)\(-.*\)*$/\1/p')
 		[ -n "$pid" ] && gone "$pid" && kill -KILL "$left"

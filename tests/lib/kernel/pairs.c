@@ -28,7 +28,7 @@ static int here_fd, peer_fd; /* the namespaces */
 void pairs_run(const char *format, ...)
 {
 	char command[1024];
-	int used = 0;
+	int used = 0, status;
 	va_list args;
 
 	if (strncmp(format, "PEER ", 5) == 0) {
@@ -39,8 +39,10 @@ void pairs_run(const char *format, ...)
 	va_start(args, format);
 	vsnprintf(command + used, sizeof(command) - (size_t)used, format, args);
 	va_end(args);
-	if (system(command))
-		fail_msg("failed: %s", command);
+	status = system(command);
+	if (status)
+		fail_msg("failed (status %#x, %s): %s", status,
+			 status == -1 ? strerror(errno) : "see above", command);
 }
 
 static int open_peer(void)
