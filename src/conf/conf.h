@@ -72,6 +72,12 @@ enum conf_on_empty { CONF_EMPTY_REJECT, CONF_EMPTY_DROP, CONF_EMPTY_PASS };
 enum { CONF_MSS_AUTO = 0, CONF_MSS_OFF = 1 }; /* of mss_clamp; anything else is bytes */
 enum { CONF_PROTO_ANY = 0xff };               /* of a listen: every protocol and port */
 
+/* Where something is listened for; port 0: nowhere. */
+struct conf_endpoint {
+	struct addr address; /* 0.0.0.0 and :: are any of their family */
+	uint16_t port;
+};
+
 struct conf_flows {
 	uint32_t entries;      /* as written; the data plane rounds up to a power of two */
 	uint32_t insert_limit; /* a core and second */
@@ -86,6 +92,7 @@ struct conf_node {
 	uint32_t settle_ms, path_mtu; /* path_mtu 0: the interface's */
 	bool has_source4, has_source6;
 	struct prefix source4, source6; /* node.tunnel */
+	struct conf_endpoint admin;
 	struct conf_flows flows;
 	uint32_t reply_limit;     /* a core and second */
 	uint32_t slow_limit;      /* packets that the daemon fragments, a core and second */
@@ -186,6 +193,7 @@ struct conf_agent {
 	const char **interfaces;
 	size_t interface_count;
 	enum conf_xdp xdp; /* auto by default: an agent lives on any host */
+	struct conf_endpoint admin;
 	struct prefix *balancers;
 	size_t balancer_count; /* 1 or more */
 	struct prefix *peers;  /* other agents; without any there are no second chances */
@@ -229,6 +237,10 @@ void conf_agent_free(struct conf_agent *agent);
 /* "tcp/80", into CONF_LISTEN_TEXT_MAX bytes; returns `text`. */
 enum { CONF_LISTEN_TEXT_MAX = 16 };
 const char *conf_listen_format(const struct conf_listen *listen, char *text);
+
+/* "127.0.0.1:9700" or "off", into CONF_ENDPOINT_TEXT_MAX bytes; returns `text`. */
+enum { CONF_ENDPOINT_TEXT_MAX = 64 };
+const char *conf_endpoint_format(const struct conf_endpoint *endpoint, char *text);
 
 /* As it is written in the file: "gre", "5-tuple". */
 const char *conf_forward_name(enum conf_forward forward);
