@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "conf/announce.h"
 #include "conf/conf_check.h"
+#include "conf/endpoint.h"
 
 enum {
 	CONF_FILE_MAX = 16 * 1024 * 1024, /* bytes of a file */
@@ -71,12 +72,6 @@ enum conf_oversize_nodf { CONF_NODF_FRAGMENT, CONF_NODF_ICMP, CONF_NODF_DROP };
 enum conf_on_empty { CONF_EMPTY_REJECT, CONF_EMPTY_DROP, CONF_EMPTY_PASS };
 enum { CONF_MSS_AUTO = 0, CONF_MSS_OFF = 1 }; /* of mss_clamp; anything else is bytes */
 enum { CONF_PROTO_ANY = 0xff };               /* of a listen: every protocol and port */
-
-/* Where something is listened for; port 0: nowhere. */
-struct conf_endpoint {
-	struct addr address; /* 0.0.0.0 and :: are any of their family */
-	uint16_t port;
-};
 
 struct conf_flows {
 	uint32_t entries;      /* as written; the data plane rounds up to a power of two */
@@ -237,10 +232,6 @@ void conf_agent_free(struct conf_agent *agent);
 /* "tcp/80", into CONF_LISTEN_TEXT_MAX bytes; returns `text`. */
 enum { CONF_LISTEN_TEXT_MAX = 16 };
 const char *conf_listen_format(const struct conf_listen *listen, char *text);
-
-/* "127.0.0.1:9700" or "off", into CONF_ENDPOINT_TEXT_MAX bytes; returns `text`. */
-enum { CONF_ENDPOINT_TEXT_MAX = 64 };
-const char *conf_endpoint_format(const struct conf_endpoint *endpoint, char *text);
 
 /* As it is written in the file: "gre", "5-tuple". */
 const char *conf_forward_name(enum conf_forward forward);

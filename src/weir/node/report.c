@@ -3,6 +3,7 @@
 
 #include "base/time.h"
 #include "dp/verdict.h"
+#include "weir/metrics/exporter.h"
 #include "weir/node/announcer.h"
 #include "weir/node/app.h"
 #include "weir/node/app_state.h"
@@ -148,12 +149,14 @@ json_t *app_report(void *arg)
 	for (size_t i = 0; i < app->conf->service_count; i++)
 		json_array_append_new(services, report_service(app, i));
 	return json_pack(
-		"{s:s, s:s, s:i, s:f, s:b, s:o, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+		"{s:s, s:s, s:i, s:f, s:b, s:o, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+		"s:o}",
 		"node", app->conf->node.name, "version", WEIR_VERSION, "pid", (int)getpid(),
 		"uptime_s", time_since_s(app->daemon.started_ns), "ready", watch_is_ready(app),
 		"configuration", reload_report(app), "adopted", dp_adopted(app->dp), "tables",
 		attach_tables(app), "file", show_bytes(app->daemon.file), "interfaces",
 		show_links(dp_links(app->dp)), "services", services, "pools", report_pools(app),
 		"verdicts", report_verdicts(app), "flows", report_flows(app), "split",
-		report_split(app), "announce", announcer_report(app));
+		report_split(app), "announce", announcer_report(app), "admin",
+		exporter_report(app->exporter));
 }
