@@ -174,7 +174,6 @@ struct conf {
 	size_t service_count;
 	struct arena *arena; /* owns all of it */
 };
-
 /* A port that the forward mode changes: what comes to `listen` of the VIP goes to `to`. */
 struct conf_port {
 	struct addr vip;

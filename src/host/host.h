@@ -61,6 +61,18 @@ int host_has_filters(const char *interface, bool *ret, struct err *err);
  * A failure is no matter: the next one may do. */
 void host_nudge(const struct addr *addr);
 
+/* --- sockets --- */
+
+/* Established TCP connections of this network namespace, by the VIP that is their own end. */
+enum { HOST_SOCKETS_MAX = 512 * 1024 }; /* that are looked at: some tenths of a second */
+struct host_sockets {
+	uint64_t *established; /* the caller's, of each VIP */
+	uint64_t seen;
+	bool is_cut; /* there are more: the numbers are the least that there are */
+};
+/* VIPs are not in one another. 0 or -errno. (sockets.c) */
+int host_sockets_count(const struct prefix *vips, size_t count, struct host_sockets *ret);
+
 /* --- network namespaces --- */
 
 /* The id that the caller's network namespace has for that of /run/netns/NAME; made if need be. */

@@ -94,7 +94,7 @@ static void answer_alive(void *arg, struct http_exchange *exchange)
 void exporter_reply_json(struct http_exchange *exchange, unsigned status, json_t *json)
 {
 	struct http_response response = {.status = status, .type = "application/json"};
-	char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+	char *text = json ? json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
 
 	json_decref(json);
 	if (!text) {
@@ -160,6 +160,7 @@ static void begin_scrape(struct exporter *exporter)
 	job->list = job->family = job->at = 0;
 	job->generation = exporter->spec.generation(exporter->spec.app);
 	job->scrape.app = exporter->spec.app;
+	job->scrape.links = exporter->spec.links;
 	metrics_begin(&job->scrape.text, job->format == OPEN);
 	if (exporter->spec.prepare && !exporter->spec.prepare(&job->scrape))
 		job->scrape.text.failed = true;

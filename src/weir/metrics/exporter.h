@@ -11,6 +11,7 @@
 #include <uv.h>
 
 #include "admin/http.h"
+#include "bpf/links.h"
 #include "conf/conf.h"
 #include "weir/metrics/text.h"
 
@@ -21,7 +22,8 @@ enum {
 
 struct scrape {
 	struct metrics_text text;
-	void *app;   /* the daemon's */
+	void *app; /* the daemon's */
+	const struct links *links;
 	void *notes; /* what its `prepare` made, for free() */
 };
 
@@ -41,6 +43,7 @@ struct family_list {
 struct exporter_spec {
 	uv_loop_t *loop;
 	void *app;
+	const struct links *links; /* the daemon's, for metrics_link_families */
 	const struct family_list *lists;
 	size_t list_count;
 	bool (*prepare)(struct scrape *scrape); /* false: out of memory. NULL: nothing to do */
@@ -69,6 +72,10 @@ void exporter_reply_json(struct http_exchange *exchange, unsigned status, json_t
 /* --- process.c: what every daemon has --- */
 
 extern const struct family_list metrics_process_families;
+
+/* --- links.c --- */
+
+extern const struct family_list metrics_link_families;
 
 /* --- exporter.c: of the loop and the port itself; the scrape's exporter is given beside --- */
 

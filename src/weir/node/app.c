@@ -17,7 +17,7 @@
 
 #include "base/log.h"
 #include "base/time.h"
-#include "weir/metrics/node.h"
+#include "weir/figures/node.h"
 #include "weir/node/announcer.h"
 #include "weir/node/app_state.h"
 #include "weir/node/attach.h"

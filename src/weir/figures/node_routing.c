@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Metrics of what routers are told: VIPs, BGP sessions, BFD. None where nothing is announced. */
-#include "weir/metrics/node.h"
+#include "weir/figures/node.h"
 #include "weir/node/announcer_state.h"
 #include "weir/routing/state.h"
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The node's metrics but for what there are many of, and its readiness. */
-#include "weir/metrics/node.h"
+#include "weir/figures/node.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/time.h"
 #include "dp/verdict.h"
-#include "host/host.h"
 #include "weir/announce/drain.h"
 #include "weir/balancer/survey.h"
 #include "weir/node/announcer_state.h"
@@ -140,14 +139,7 @@ static void sample_pieces(struct scrape *scrape, size_t at)
 		       splitter_counts(scrape_app(scrape)->splitter).pieces);
 }
 
-/* --- the program and its interfaces --- */
-
-static size_t count_run_time(const struct scrape *scrape)
-{
-	struct dp_run_time time;
-
-	return dp_run_time(scrape_app(scrape)->dp, &time) == 0 && time.runs;
-}
+/* --- the program --- */
 
 static void sample_run_time(struct scrape *scrape, size_t at)
 {
@@ -165,36 +157,6 @@ static void sample_runs(struct scrape *scrape, size_t at)
 	(void)at;
 	dp_run_time(scrape_app(scrape)->dp, &time);
 	metrics_sample(&scrape->text, NULL, 0, time.runs);
-}
-
-static size_t count_links(const struct scrape *scrape)
-{
-	return dp_links(scrape_app(scrape)->dp)->count;
-}
-
-static void sample_attached(struct scrape *scrape, size_t at)
-{
-	const struct link_attached *link = &dp_links(scrape_app(scrape)->dp)->attached[at];
-
-	metrics_put(&scrape->text, !link_is_lost(link), {"interface", link->interface},
-		    {"mode", link_xdp_name(link->mode)});
-}
-
-static void sample_native(struct scrape *scrape, size_t at)
-{
-	const struct link_attached *link = &dp_links(scrape_app(scrape)->dp)->attached[at];
-
-	metrics_put(&scrape->text, link->mode == LINK_XDP_NATIVE && !link_is_lost(link),
-		    {"interface", link->interface});
-}
-
-static void sample_carrier(struct scrape *scrape, size_t at)
-{
-	const struct link_attached *link = &dp_links(scrape_app(scrape)->dp)->attached[at];
-	uint32_t changes;
-
-	if (!host_interface_carrier_changes(link->interface, &changes))
-		metrics_put(&scrape->text, changes, {"interface", link->interface});
 }
 
 /* --- the configuration --- */
@@ -262,7 +224,7 @@ static void add(json_t *reasons, const char *reason)
 	json_array_append_new(reasons, json_string(reason));
 }
 
-static json_t *list_reasons(struct app *app)
+static json_t *list_reasons(const struct app *app)
 {
 	const struct links *links = dp_links(app->dp);
 	json_t *reasons = json_array();
@@ -282,6 +244,15 @@ static json_t *list_reasons(struct app *app)
 	if (app->announcer && app->announcer->drain.phase != DRAIN_NONE)
 		add(reasons, "the node drains, or is drained");
 	return reasons;
+}
+
+static void sample_ready(struct scrape *scrape, size_t at)
+{
+	json_t *reasons = list_reasons(scrape_app(scrape));
+
+	(void)at;
+	metrics_sample(&scrape->text, NULL, 0, json_array_size(reasons) == 0);
+	json_decref(reasons);
 }
 
 static json_t *report_ready(void *arg)
@@ -349,21 +320,10 @@ static const struct family families[] = {
 	{"weir_xdp_run_seconds", METRIC_COUNTER,
 	 "time in the XDP program, while "
 	 "kernel.bpf_stats_enabled is set",
-	 count_run_time, sample_run_time},
+	 NULL, sample_run_time},
 	{"weir_xdp_runs", METRIC_COUNTER, "runs of the XDP program, while it is set: a packet each",
-	 count_run_time, sample_runs},
-	{"weir_xdp_attached", METRIC_GAUGE,
-	 "1: the program is attached to the interface, in that "
-	 "mode",
-	 count_links, sample_attached},
-	{"weir_xdp_native", METRIC_GAUGE,
-	 "1: it runs in the driver; 0: in the slower generic mode, "
-	 "or not at all",
-	 count_links, sample_native},
-	{"weir_link_carrier_changes", METRIC_COUNTER,
-	 "how often the interface's link went up or "
-	 "down",
-	 count_links, sample_carrier},
+	 NULL, sample_runs},
+	{"weir_node_ready", METRIC_GAUGE, "1: as /readyz says", NULL, sample_ready},
 	{"weir_config_generation", METRIC_GAUGE,
 	 "which configuration runs, counted from the start; "
 	 "0: it is not through with that",
@@ -394,12 +354,13 @@ const struct family_list node_families = {families, sizeof(families) / sizeof(fa
 
 int node_metrics_open(struct app *app, struct err *err)
 {
-	static struct family_list lists[4];
+	static struct family_list lists[5];
 	const struct exporter_spec spec = {
 		.loop = &app->daemon.loop,
 		.app = app,
 		.lists = lists,
-		.list_count = 4,
+		.links = dp_links(app->dp),
+		.list_count = 5,
 		.prepare = prepare,
 		.generation = generation_of,
 		.ready = report_ready,
@@ -412,6 +373,7 @@ int node_metrics_open(struct app *app, struct err *err)
 	lists[1] = node_families;
 	lists[2] = node_pool_families;
 	lists[3] = node_routing_families;
+	lists[4] = metrics_link_families;
 	if (error)
 		return err_set(err, error, "metrics: out of memory");
 	exporter_listen(app->exporter, &app->conf->node.admin);

@@ -2,7 +2,7 @@
 /* Metrics of services, pools and backends: what there may be ten thousands of, so a line each costs
  * no more than writing it. */
 #include "base/time.h"
-#include "weir/metrics/node.h"
+#include "weir/figures/node.h"
 #include "weir/node/watch.h"
 #include "weir/show.h"
 
