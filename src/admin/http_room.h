@@ -90,6 +90,15 @@ int http_thread_start(struct http *http, struct err *err);
 /* Ends every connection; what handlers have is theirs. */
 void http_thread_end(struct http *http);
 
+/* --- http_answer.c: each ends a request --- */
+
+/* Constant text. */
+enum MHD_Result http_say(struct client *client, unsigned status, const char *text);
+enum MHD_Result http_say_busy(struct client *client);
+enum MHD_Result http_send_constant(struct client *client, const struct http_route *route);
+/* The exchange ends with it. */
+enum MHD_Result http_send_answer(struct client *client, struct http_exchange *exchange);
+
 /* --- http.c --- */
 
 void http_exchange_free(struct http_exchange *exchange);

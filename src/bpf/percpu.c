@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { AT_A_TIME = 256 }; /* records of a call */
+
 int percpu_init(struct percpu *percpu)
 {
 	int cores = libbpf_num_possible_cpus();
@@ -31,6 +33,30 @@ void percpu_sum(const struct percpu *percpu, const struct bpf_map *map, uint32_t
 		return;
 	for (size_t i = 0; i < percpu->cores * words; i++)
 		sum[i % words] += percpu->room[i];
+}
+
+int percpu_sum_all(const struct percpu *percpu, const struct bpf_map *map, uint64_t *sums,
+		   size_t words, uint32_t count)
+{
+	size_t width = percpu->cores * words;
+	uint64_t *values = malloc(AT_A_TIME * width * sizeof(*values));
+	uint32_t keys[AT_A_TIME], last = 0, done = 0;
+	int error = values ? 0 : -ENOMEM;
+
+	memset(sums, 0, count * words * sizeof(*sums));
+	while (!error && done < count) {
+		uint32_t got = count - done < AT_A_TIME ? count - done : AT_A_TIME;
+
+		error = bpf_map_lookup_batch(bpf_map__fd(map), done ? &last : NULL, &last, keys,
+					     values, &got, NULL);
+		if (error == -ENOENT) /* these were the last */
+			count = done + got, error = 0;
+		for (size_t i = 0; !error && i < got * width; i++)
+			sums[(done + i / width) * words + i % words] += values[i];
+		done += got;
+	}
+	free(values);
+	return error;
 }
 
 void percpu_reset(const struct percpu *percpu, const struct bpf_map *map, uint32_t index)

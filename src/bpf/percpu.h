@@ -19,4 +19,7 @@ void percpu_fini(struct percpu *percpu);
 /* Adds up a record of `words` (PERCPU_WORDS_MAX at most) 64-bit counters; zero if unreadable. */
 void percpu_sum(const struct percpu *percpu, const struct bpf_map *map, uint32_t index,
 		uint64_t *sum, size_t words);
+/* The same for records 0 to count - 1, many at a time. 0 or -errno. */
+int percpu_sum_all(const struct percpu *percpu, const struct bpf_map *map, uint64_t *sums,
+		   size_t words, uint32_t count);
 void percpu_reset(const struct percpu *percpu, const struct bpf_map *map, uint32_t index);

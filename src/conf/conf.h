@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "conf/announce.h"
 #include "conf/conf_check.h"
+#include "conf/endpoint.h"
 
 enum {
 	CONF_FILE_MAX = 16 * 1024 * 1024, /* bytes of a file */
@@ -86,6 +87,7 @@ struct conf_node {
 	uint32_t settle_ms, path_mtu; /* path_mtu 0: the interface's */
 	bool has_source4, has_source6;
 	struct prefix source4, source6; /* node.tunnel */
+	struct conf_endpoint admin;
 	struct conf_flows flows;
 	uint32_t reply_limit;     /* a core and second */
 	uint32_t slow_limit;      /* packets that the daemon fragments, a core and second */
@@ -173,7 +175,6 @@ struct conf {
 	size_t service_count;
 	struct arena *arena; /* owns all of it */
 };
-
 /* A port that the forward mode changes: what comes to `listen` of the VIP goes to `to`. */
 struct conf_port {
 	struct addr vip;
@@ -187,6 +188,7 @@ struct conf_agent {
 	const char **interfaces;
 	size_t interface_count;
 	enum conf_xdp xdp; /* auto by default: an agent lives on any host */
+	struct conf_endpoint admin;
 	struct prefix *balancers;
 	size_t balancer_count; /* 1 or more */
 	struct prefix *peers;  /* other agents; without any there are no second chances */

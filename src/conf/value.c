@@ -332,6 +332,33 @@ static const char *parse_listen(const struct conf_key *key, const char *text, vo
 	return NULL;
 }
 
+/* The port stands after the last colon, and IPv6 addresses are in brackets. */
+static const char *parse_endpoint(const char *text, void *at)
+{
+	const struct conf_key port = {
+		.type = CONF_TYPE_NUMBER, .min = 1, .max = UINT16_MAX, .width = sizeof(uint16_t)};
+	const char *colon = strrchr(text, ':');
+	bool is_six = *text == '[';
+	struct conf_endpoint endpoint = {0};
+	char address[ADDR_TEXT_MAX];
+	size_t length;
+
+	if (strcmp(text, "off") != 0) {
+		length = colon ? (size_t)(colon - text) : 0;
+		if (length < 2 || length >= sizeof(address) || (is_six && colon[-1] != ']'))
+			return "is not an address and port";
+		memcpy(address, text + is_six, length - 2 * is_six);
+		address[length - 2 * is_six] = '\0';
+		if (addr_parse(address, &endpoint.address) || addr_is4(&endpoint.address) == is_six)
+			return "is not an address and port";
+		if (parse_number(&port, colon + 1, &endpoint.port))
+			return "has a port out of range";
+	}
+	if (at)
+		*(struct conf_endpoint *)at = endpoint;
+	return NULL;
+}
+
 /* Numbers with a colon between them, each of the range. */
 static const char *parse_parts(const char *text, uint64_t max, uint32_t *parts, size_t count)
 {
@@ -399,6 +426,7 @@ const char *value_parse(const struct conf_key *key, const char *text, struct are
 	case CONF_TYPE_PREFIX6: return parse_prefix(key, text, at);
 	case CONF_TYPE_LISTEN:
 	case CONF_TYPE_LISTEN_ONE: return parse_listen(key, text, at);
+	case CONF_TYPE_ENDPOINT: return parse_endpoint(text, at);
 	case CONF_TYPE_COMMUNITY: return parse_community(text, at);
 	case CONF_TYPE_LARGE_COMMUNITY: return parse_large_community(text, at);
 	case CONF_TYPE_TABLE_SIZE: return parse_table_size(key, text, at);

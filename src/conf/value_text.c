@@ -146,6 +146,24 @@ const char *conf_listen_format(const struct conf_listen *listen, char *text)
 	return text;
 }
 
+const char *conf_endpoint_format(const struct conf_endpoint *endpoint, char *text)
+{
+	char address[ADDR_TEXT_MAX];
+
+	if (!endpoint->port)
+		return strcpy(text, "off");
+	snprintf(text, CONF_ENDPOINT_TEXT_MAX, addr_is4(&endpoint->address) ? "%s:%u" : "[%s]:%u",
+		 addr_format(&endpoint->address, address), endpoint->port);
+	return text;
+}
+
+static void format_endpoint(const struct conf_endpoint *endpoint, char *text)
+{
+	char plain[CONF_ENDPOINT_TEXT_MAX];
+
+	sprintf(text, endpoint->port ? "\"%s\"" : "%s", conf_endpoint_format(endpoint, plain));
+}
+
 static bool format_communities(const struct conf_key *key, const void *at, char *text)
 {
 	const struct conf_large *large = at;
@@ -195,6 +213,7 @@ bool value_format(const struct conf_key *key, const void *at, char *text)
 	case CONF_TYPE_PREFIX6: return format_source(at, text);
 	case CONF_TYPE_LISTEN:
 	case CONF_TYPE_LISTEN_ONE: conf_listen_format(at, text); return true;
+	case CONF_TYPE_ENDPOINT: format_endpoint(at, text); return true;
 	case CONF_TYPE_COMMUNITY:
 	case CONF_TYPE_LARGE_COMMUNITY: return format_communities(key, at, text);
 	case CONF_TYPE_MAP: break;
@@ -271,6 +290,7 @@ static const char *const expected_words[] = {
 	[CONF_TYPE_PREFIX6] = "an IPv6 prefix, such as \"2001:db8:f::/64\"",
 	[CONF_TYPE_LISTEN] = "PROTO/PORT, PROTO/PORT-PORT, PROTO/any (PROTO is tcp or udp, a PORT "
 			     "from 1 to 65535) or any",
+	[CONF_TYPE_ENDPOINT] = "ADDRESS:PORT, such as 127.0.0.1:9700 or \"[::1]:9700\", or off",
 	[CONF_TYPE_COMMUNITY] = "two numbers from 0 to 65535, such as \"65010:100\"",
 	[CONF_TYPE_LARGE_COMMUNITY] = "three numbers from 0 to 4294967295, such as "
 				      "\"65010:100:1\"",

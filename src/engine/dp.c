@@ -509,6 +509,34 @@ struct abi_count dp_backend_count(const struct dp *dp, uint32_t backend)
 	return sum_count(dp, dp->skel->maps.backend_counts, backend);
 }
 
+static int sum_counts(const struct dp *dp, const struct bpf_map *map, struct abi_count *ret,
+		      uint32_t count)
+{
+	return percpu_sum_all(&dp->percpu, map, (uint64_t *)ret, sizeof(*ret) / sizeof(uint64_t),
+			      count);
+}
+
+int dp_service_counts(const struct dp *dp, struct abi_count *ret, uint32_t count)
+{
+	return sum_counts(dp, dp->skel->maps.service_counts, ret, count);
+}
+
+int dp_backend_counts(const struct dp *dp, struct abi_count *ret, uint32_t count)
+{
+	return sum_counts(dp, dp->skel->maps.backend_counts, ret, count);
+}
+
+int dp_run_time(const struct dp *dp, struct dp_run_time *ret)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t length = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(dp_program_fd(dp), &info, &length))
+		return -errno;
+	*ret = (struct dp_run_time){.runs = info.run_cnt, .ns = info.run_time_ns};
+	return 0;
+}
+
 uint64_t dp_event_count(const struct dp *dp, enum abi_event event)
 {
 	uint64_t sum;

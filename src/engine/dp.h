@@ -69,6 +69,9 @@ int dp_slow_map(const struct dp *dp);
 struct abi_count dp_verdict_count(const struct dp *dp, uint32_t verdict);
 struct abi_count dp_service_count(const struct dp *dp, uint32_t service);
 struct abi_count dp_backend_count(const struct dp *dp, uint32_t backend);
+/* Those of records 0 to count - 1 at once. 0 or -errno. */
+int dp_service_counts(const struct dp *dp, struct abi_count *ret, uint32_t count);
+int dp_backend_counts(const struct dp *dp, struct abi_count *ret, uint32_t count);
 uint64_t dp_event_count(const struct dp *dp, enum abi_event event);
 /* Sets a record's counters to zero, for an index that gets a new owner. */
 void dp_reset_service(struct dp *dp, uint32_t service);
@@ -82,6 +85,13 @@ enum { DP_RUN_LENGTH_MAX = 3520 };
  */
 int dp_run(struct dp *dp, uint8_t *frame, size_t length, size_t capacity, uint64_t now_ns,
 	   struct dp_result *ret);
+
+/* What the kernel says of the program: how often it ran, and for how long, while statistics are on
+ * (kernel.bpf_stats_enabled). 0 or -errno. */
+struct dp_run_time {
+	uint64_t runs, ns;
+};
+int dp_run_time(const struct dp *dp, struct dp_run_time *ret);
 
 /* Detaches and unpins: the end of forwarding. */
 void dp_teardown(struct dp *dp);

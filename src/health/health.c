@@ -144,6 +144,13 @@ struct health_sums health_sums(const struct health *health)
 	return health->sums;
 }
 
+const char *health_reason_name(enum health_reason reason)
+{
+	static const char *const names[HEALTH_REASONS] = {"timeout", "connect", "answer"};
+
+	return names[reason];
+}
+
 const char *health_type_name(enum health_type type)
 {
 	return target_types[type]->name;

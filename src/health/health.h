@@ -85,10 +85,20 @@ struct health_status {
 	char last_error[HEALTH_ERROR_MAX]; /* "" after a success; what failed, in words */
 };
 
+/* Why probes fail, in kinds; the words are in a check's last_error. */
+enum health_reason {
+	HEALTH_REASON_TIMEOUT, /* nothing decided in time */
+	HEALTH_REASON_CONNECT, /* refused, or no way there */
+	HEALTH_REASON_ANSWER,  /* another answer than expected, or a connection that ended */
+	HEALTH_REASONS
+};
+
 /* Of all checks together. */
 struct health_sums {
 	size_t checks, probes; /* probes are fewer where checks share one */
 	uint64_t started;      /* probes since health_open */
+	uint64_t not_run;      /* of them: this host lacked what they need */
+	uint64_t failed[HEALTH_REASONS];
 };
 
 struct health; /* all checks of a daemon */
@@ -111,6 +121,8 @@ int health_add(struct health *health, const struct health_spec *spec, health_cha
 void health_remove(struct health_check *check);
 const struct health_status *health_status(const struct health_check *check);
 struct health_sums health_sums(const struct health *health);
+/* "timeout", "connect", "answer". */
+const char *health_reason_name(enum health_reason reason);
 /* "http", as it is written in the file. */
 const char *health_type_name(enum health_type type);
 /* Ends every probe and frees; the loop must run on until its handles are closed. */

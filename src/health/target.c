@@ -70,11 +70,11 @@ static void note(struct health_status *status, enum probe_result result, const c
 		 result == PROBE_NOT_RUN ? "probe not run: " : "", error);
 	if (result == PROBE_NOT_RUN) {
 		status->not_run++;
-	} else if (result == PROBE_FAILED) {
-		status->failures++;
-	} else {
+	} else if (result == PROBE_SUCCEEDED) {
 		status->successes++;
 		status->latency_ns = latency_ns;
+	} else {
+		status->failures++;
 	}
 }
 
@@ -98,12 +98,21 @@ static bool tell(struct health_check *check, enum probe_result result, const cha
 
 static void end(struct target *target);
 
+static void count_result(struct health_sums *sums, enum probe_result result)
+{
+	sums->not_run += result == PROBE_NOT_RUN;
+	sums->failed[HEALTH_REASON_ANSWER] += result == PROBE_FAILED;
+	sums->failed[HEALTH_REASON_CONNECT] += result == PROBE_REFUSED;
+	sums->failed[HEALTH_REASON_TIMEOUT] += result == PROBE_LATE;
+}
+
 static void finish(void *arg, enum probe_result result, const char *error)
 {
 	struct target *target = arg;
 	struct health_check *check = LIST_FIRST(&target->checks);
 	bool undecided = false;
 
+	count_result(&target->health->sums, result);
 	target->probe = NULL;
 	target->phase = WAITING;
 	target->telling = true;
@@ -154,7 +163,7 @@ static void time_out(struct target *target)
 
 	target_types[spec->type]->cancel(target->probe);
 	snprintf(error, sizeof(error), "no answer within %u ms", spec->timeout_ms);
-	finish(target, PROBE_FAILED, error);
+	finish(target, PROBE_LATE, error);
 }
 
 /* How far the loop is behind. */

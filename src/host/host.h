@@ -52,12 +52,26 @@ int host_interface_mtu(const char *interface, uint32_t *ret, struct err *err);
 /* Of a VLAN's device the one below it, into IF_NAMESIZE bytes. -ENOENT: it is no such device. */
 int host_interface_below(const char *interface, char *ret);
 int host_interface_is_up(const char *interface, bool *ret, struct err *err);
+/* How often its link went up or down. 0 or -errno. (link_changes.c) */
+int host_interface_carrier_changes(const char *interface, uint32_t *ret);
 /* Are there tc filters on the interface's clsact qdisc, whoever put them there? */
 int host_has_filters(const char *interface, bool *ret, struct err *err);
 
 /* Makes the kernel find the neighbour on its way there, as far as a datagram without content does.
  * A failure is no matter: the next one may do. */
 void host_nudge(const struct addr *addr);
+
+/* --- sockets --- */
+
+/* Established TCP connections of this network namespace, by the VIP that is their own end. */
+enum { HOST_SOCKETS_MAX = 512 * 1024 }; /* that are looked at: some tenths of a second */
+struct host_sockets {
+	uint64_t *established; /* the caller's, of each VIP */
+	uint64_t seen;
+	bool is_cut; /* there are more: the numbers are the least that there are */
+};
+/* VIPs are not in one another. 0 or -errno. (sockets.c) */
+int host_sockets_count(const struct prefix *vips, size_t count, struct host_sockets *ret);
 
 /* --- network namespaces --- */
 

@@ -361,6 +361,10 @@ static void change_owner(struct writing *writing, uint32_t slot, uint16_t owner)
 	if (before != NOBODY)
 		pool->members.items[before].slots--;
 	served->owner = owner;
+	pool->moves.slots += before != NOBODY;
+	if (pool->settled && before != NOBODY && owner != NOBODY)
+		pool->moves.collateral += pool->now[before] >= pool->was[before] &&
+					  pool->now[owner] <= pool->was[owner];
 	if (stands_in(writing, slot, owner))
 		transition_await(transitions, slot, index_of(pool, pool_narrow(pool->base[slot])),
 				 writing->now_ms);
@@ -585,6 +589,11 @@ uint32_t pool_end_survey(struct pool *pool, pool_pinned *pinned, const void *arg
 
 	transitions_end_survey(&pool->transitions, pinned, arg, store_told, &writing);
 	return writing.stored;
+}
+
+struct pool_moves pool_moves(const struct pool *pool)
+{
+	return pool->moves;
 }
 
 uint32_t pool_slot_owner(const struct pool *pool, uint32_t slot)

@@ -153,6 +153,13 @@ uint32_t pool_slot_owner(const struct pool *pool, uint32_t slot);
 /* The same by the base table, whatever anyone's state. */
 uint32_t pool_slot_base(const struct pool *pool, uint32_t slot);
 
+/* Slots that changed hands over all time, and those of them that nobody's share asked for: who had
+ * it lost nothing, who got it gained nothing. */
+struct pool_moves {
+	uint64_t slots, collateral;
+};
+struct pool_moves pool_moves(const struct pool *pool);
+
 /* --- transitions: pool/transition.h says when a slot is ripe to end --- */
 
 /* Slots in transition. */

@@ -29,6 +29,7 @@ struct pool {
 	struct transitions transitions;
 	uint64_t doubt_ms, doubt_until_ms;
 	uint64_t starting_until_ms;
+	struct pool_moves moves;
 	uint32_t held;  /* slots that are served by another than is wanted */
 	bool adopted;   /* an earlier daemon's slots */
 	bool inherited; /* an earlier configuration's */

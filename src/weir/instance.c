@@ -151,6 +151,16 @@ static int list_sockets(bool of_agents, char path[INSTANCE_PATH_MAX], char *name
 	return found;
 }
 
+static int check_found(int found, const char *what, const char *names, struct err *err)
+{
+	if (!found)
+		return err_set(err, -ENOENT, "no %s runs here (no socket in %s)", what,
+			       INSTANCE_RUN_DIR);
+	if (found > 1)
+		return err_set(err, -EEXIST, "several run here:%s; choose by --node NAME", names);
+	return 0;
+}
+
 int instance_find_socket(char path[INSTANCE_PATH_MAX], struct err *err)
 {
 	char names[160];
@@ -158,10 +168,13 @@ int instance_find_socket(char path[INSTANCE_PATH_MAX], struct err *err)
 
 	if (!found)
 		found = list_sockets(true, path, names, sizeof(names));
-	if (!found)
-		return err_set(err, -ENOENT, "no node and no agent runs here (no socket in %s)",
-			       INSTANCE_RUN_DIR);
-	if (found > 1)
-		return err_set(err, -EEXIST, "several run here:%s; choose by --node NAME", names);
-	return 0;
+	return check_found(found, "node and no agent", names, err);
+}
+
+int instance_find_agent(char path[INSTANCE_PATH_MAX], struct err *err)
+{
+	char names[160];
+	int found = list_sockets(true, path, names, sizeof(names));
+
+	return check_found(found, "agent", names, err);
 }

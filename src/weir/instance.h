@@ -32,3 +32,5 @@ void instance_unlock(struct instance *instance);
 /* The socket of the only running node here, or without one of the only agent. -ENOENT: none;
  * -EEXIST: several (the error lists them). */
 int instance_find_socket(char path[INSTANCE_PATH_MAX], struct err *err);
+/* The same of the only agent. */
+int instance_find_agent(char path[INSTANCE_PATH_MAX], struct err *err);

@@ -379,7 +379,7 @@ static void test_wrong_files(void **state)
 static void test_not_yet(void **state)
 {
 	static const char text[] =
-		"node: {interfaces: [eth0], admin: 127.0.0.1:9700}\n"
+		"node: {interfaces: [eth0], admin: \"[::1]:9700\"}\n"
 		"bgp: {asn: 65010, router_id: 192.0.2.1, peers: [{address: 192.0.2.254, asn: "
 		"65000}]}\n"
 		"pools:\n"
@@ -393,9 +393,10 @@ static void test_not_yet(void **state)
 		"    vips: [198.51.100.10, \"2001:db8:10::10\"]\n"
 		"    listen: [tcp/80, tcp/8000-8099]\n"
 		"    pool: web\n"
+		"    forward: nat\n"
 		"    announce: {min_usable: 1, when: any, med: 10}\n";
 	static const struct wrong wrongs[] = {
-		{1, 28, "admin"},
+		{14, 14, "forward"},
 	};
 	struct err_list errors = {0};
 	struct conf *conf = NULL;

@@ -36,6 +36,7 @@ enum conf_type {
 	CONF_TYPE_LISTEN_ONE,      /* tcp/80 alone */
 	CONF_TYPE_COMMUNITY,       /* 65010:100 */
 	CONF_TYPE_LARGE_COMMUNITY, /* 65010:1:2 */
+	CONF_TYPE_ENDPOINT,        /* 127.0.0.1:9700, [::1]:9700, off */
 	CONF_TYPE_TABLE_SIZE,      /* auto, stored as 0, or 1 to 131071; Maglev allows but few */
 };
 

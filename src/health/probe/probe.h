@@ -13,7 +13,9 @@
 enum probe_result {
 	PROBE_RUNNING,
 	PROBE_SUCCEEDED,
-	PROBE_FAILED,
+	PROBE_FAILED,  /* another answer than expected, or none */
+	PROBE_REFUSED, /* the same: no connection came about */
+	PROBE_LATE,    /* the same: within the timeout nothing was decided */
 	PROBE_NOT_RUN, /* this host lacked descriptors, ports or memory: it says nothing */
 };
 

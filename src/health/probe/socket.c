@@ -24,7 +24,7 @@ enum probe_result socket_verdict(int code, const char **ret_error)
 	*ret_error = code ? uv_strerror(-code) : "";
 	if (!code)
 		return PROBE_SUCCEEDED;
-	return socket_is_ours(code) ? PROBE_NOT_RUN : PROBE_FAILED;
+	return socket_is_ours(code) ? PROBE_NOT_RUN : PROBE_REFUSED;
 }
 
 void socket_reset_on_close(int fd)

@@ -21,6 +21,7 @@
 #include "host/host.h"
 #include "weir/agent/app_state.h"
 #include "weir/agent/host.h"
+#include "weir/figures/agent.h"
 
 /* Between looks at what is not taken in; and after a word about it. */
 enum { HINT_MS = 1000, HINT_QUIET_MS = 60000 };
@@ -233,7 +234,8 @@ static int start(struct agent_app *app, struct err *err)
 	if (app->conf->peer_count)
 		uv_timer_start(&app->onwards, on_onwards, ONWARDS_MS, ONWARDS_MS);
 	daemon_watch(&app->daemon, agent_dp_links(app->dp), reattach, app);
-	return daemon_listen(&app->daemon, agent_app_report, NULL, app, err);
+	error = daemon_listen(&app->daemon, agent_app_report, NULL, app, err);
+	return error ? error : agent_metrics_open(app, err);
 }
 
 /* --- end --- */
@@ -329,6 +331,7 @@ int agent_app_run(const struct conf_agent *conf, const char *file, bool *ret_aga
 		end = daemon_run(&app.daemon);
 	}
 	*ret_again = end == DAEMON_RESTART && !app.daemon.leaves;
+	agent_metrics_close(&app);
 	undo(&app, error != 0, end == DAEMON_RESTART);
 	instance_unlock(&app.namespace);
 	daemon_close(&app.daemon);

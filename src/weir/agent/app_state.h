@@ -7,6 +7,9 @@
 #include "weir/agent/state.h"
 #include "weir/daemon.h"
 
+struct exporter;
+struct agent_connections;
+
 struct agent_app {
 	const struct conf_agent *conf;
 	struct daemon daemon;
@@ -19,5 +22,7 @@ struct agent_app {
 	struct agent_dp *dp;
 	uv_timer_t hint;
 	uv_timer_t onwards;
-	uint64_t modes_off; /* packets, when last looked at */
+	struct exporter *exporter;             /* NULL: not yet */
+	struct agent_connections *connections; /* the same */
+	uint64_t modes_off;                    /* packets, when last looked at */
 };

@@ -4,6 +4,7 @@
 #include "base/time.h"
 #include "weir/agent/app.h"
 #include "weir/agent/app_state.h"
+#include "weir/figures/agent.h"
 #include "weir/show.h"
 
 static const char *const verdict_names[] = {
@@ -20,7 +21,7 @@ static const char *const clamp_names[] = {
 
 json_t *agent_app_report(void *arg)
 {
-	const struct agent_app *app = arg;
+	struct agent_app *app = arg;
 	const struct conf_agent *conf = app->conf;
 	json_t *verdicts = json_object(), *clamps = json_object();
 
@@ -33,7 +34,7 @@ json_t *agent_app_report(void *arg)
 				    show_count(agent_dp_clamp_count(app->dp, (enum agent_clamp)i)));
 	return json_pack(
 		"{s:s, s:s, s:i, s:f, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:{s:i, s:i}, s:o, "
-		"s:o, s:o, s:o, s:o}",
+		"s:o, s:o, s:o, s:o, s:o, s:o}",
 		"agent", conf->name, "version", WEIR_VERSION, "pid", (int)getpid(), "uptime_s",
 		time_since_s(app->daemon.started_ns), "adopted", app->adopted, "file",
 		show_bytes(app->daemon.file), "interfaces", show_links(agent_dp_links(app->dp)),
@@ -44,5 +45,7 @@ json_t *agent_app_report(void *arg)
 		"ipv4", app->limits.mss4, "ipv6", app->limits.mss6, "forward",
 		show_forwards(conf->forward, conf->forward_count), "ports",
 		show_ports(conf->ports, conf->port_count), "answers_from_vip_port",
-		show_count(agent_dp_port_count(app->dp)), "verdicts", verdicts, "syn_acks", clamps);
+		show_count(agent_dp_port_count(app->dp)), "verdicts", verdicts, "syn_acks", clamps,
+		"connections", agent_connections_report(app), "admin",
+		exporter_report(app->exporter));
 }

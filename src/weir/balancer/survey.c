@@ -94,6 +94,25 @@ static bool walk(struct survey *survey, uint32_t buckets, uint64_t now_ms)
 	return true;
 }
 
+/* The hash spreads entries evenly over the buckets. */
+uint64_t survey_estimate(const struct dp_tables *tables, uint32_t buckets, uint64_t now_ms)
+{
+	uint32_t step = (tables->flow_buckets + buckets - 1) / buckets;
+	uint32_t tick = (uint32_t)(now_ms * TIME_MILLI_NS >> ABI_TICK_SHIFT);
+	uint64_t used = 0, seen = 0;
+
+	for (uint64_t at = 0; at < tables->flow_buckets; at += step, seen++) {
+		const struct abi_bucket *bucket = &tables->flows[at];
+
+		for (uint32_t f = 0; f < ABI_BUCKET_FLOWS; f++) {
+			uint64_t pin = __atomic_load_n(&bucket->flows[f].pin, __ATOMIC_RELAXED);
+
+			used += pin && pin != FLOW_BUSY && flow_pin_live(tables->node, pin, tick);
+		}
+	}
+	return seen ? used * tables->flow_buckets / seen : 0;
+}
+
 /* `slot` of all slots together. */
 static bool is_elsewhere(const struct survey *survey, uint32_t slot)
 {

@@ -29,3 +29,6 @@ struct survey {
 /* 0 or -ENOMEM. */
 int survey_init(struct survey *survey, const struct dp_tables *tables);
 void survey_fini(struct survey *survey);
+
+/* About how many live entries there are: from so many buckets, spread evenly. */
+uint64_t survey_estimate(const struct dp_tables *tables, uint32_t buckets, uint64_t now_ms);

@@ -66,6 +66,10 @@ static json_t *value_schema(const struct conf_key *key)
 	case CONF_TYPE_LISTEN_ONE:
 		return json_pack("{s:s, s:s}", "type", "string", "pattern",
 				 "^(tcp|udp)/[1-9][0-9]{0,4}$");
+	case CONF_TYPE_ENDPOINT:
+		return json_pack(
+			"{s:s, s:s}", "type", "string", "pattern",
+			"^(off|[0-9.]+:[1-9][0-9]{0,4}|\\[[0-9A-Fa-f:]+\\]:[1-9][0-9]{0,4})$");
 	case CONF_TYPE_COMMUNITY:
 		return json_pack("{s:s, s:s}", "type", "string", "pattern", "^[0-9]+:[0-9]+$");
 	case CONF_TYPE_LARGE_COMMUNITY:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <getopt.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "weir/again/again.h"
@@ -9,6 +10,7 @@
 
 static const char help[] =
 	"usage: weir agent --config FILE [--check] [--debug]\n"
+	"       weir agent status ...    what it does; see its --help\n"
 	"\n"
 	"On a backend: puts the VIPs on the loopback, keeps ARP silent about them, takes the\n"
 	"tunnels of the balancers off, clamps the MSS of SYN-ACKs to what fits the tunnel.\n"
@@ -67,6 +69,8 @@ int command_agent(int argc, char **argv)
 	struct options given = {0};
 	int option;
 
+	if (argc > 1 && strcmp(argv[1], "status") == 0)
+		return command_agent_status(argc - 1, argv + 1);
 	while ((option = command_option(argc, argv, ":c:h", options)) != -1) {
 		switch (option) {
 		case 'c':

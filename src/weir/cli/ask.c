@@ -31,11 +31,13 @@ int ask_socket(const struct ask *ask, const char *name, char path[INSTANCE_PATH_
 		return EXIT_OK;
 	}
 	if (ask->node) {
-		instance_init(&instance, "", ask->node);
+		instance_init(&instance, ask->agent ? "agent-" : "", ask->node);
 		snprintf(path, INSTANCE_PATH_MAX, "%s", instance.socket);
 		return EXIT_OK;
 	}
-	return instance_find_socket(path, &err) ? command_fail(name, "%s", err.text) : EXIT_OK;
+	if (ask->agent ? instance_find_agent(path, &err) : instance_find_socket(path, &err))
+		return command_fail(name, "%s", err.text);
+	return EXIT_OK;
 }
 
 int ask_daemon(const struct ask *ask, const char *name, json_t *request, json_t **ret)

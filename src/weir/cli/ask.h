@@ -12,6 +12,7 @@
 struct ask {
 	const char *node, *socket; /* NULL: the only one that runs here */
 	bool json;
+	bool agent; /* an agent is asked, and `node` is its name */
 };
 
 /* Options that every such command has, to be put among its own; letters of short options. */

@@ -22,6 +22,17 @@ static const char help[] =
 	"\n"
 	"Exit status: 0; 1 when none answers.\n";
 
+static const char agent_help[] =
+	"usage: weir agent status [--node NAME | --socket PATH] [--json]\n"
+	"\n"
+	"Shows an agent: its interfaces, what became of the packets, and how many established\n"
+	"connections each VIP has on this host.\n"
+	"\n"
+	"  -n, --node NAME    which agent; needed only where several run on this machine\n"
+	"      --socket PATH  its control socket, instead\n"
+	"  -j, --json         as JSON, documented in weir(8)\n"
+	"      --help         this text\n";
+
 static const char *text(const json_t *object, const char *key)
 {
 	const char *value = json_string_value(json_object_get(object, key));
@@ -344,6 +355,23 @@ static void print_list(const char *what, const json_t *list)
 	print_joined(list);
 }
 
+static void print_connections(const json_t *connections)
+{
+	const char *least = json_is_true(json_object_get(connections, "at_least")) ? "at least "
+										   : "";
+	const json_t *vip;
+	size_t i;
+
+	if (!json_is_object(connections))
+		return;
+	if (*text(connections, "error"))
+		printf("\nestablished connections cannot be counted: %s\n",
+		       text(connections, "error"));
+	json_array_foreach(json_object_get(connections, "vips"), i, vip)
+		printf("%sestablished connections of %s: %s%" JSON_INTEGER_FORMAT "\n",
+		       i ? "" : "\n", text(vip, "vip"), least, number(vip, "established"));
+}
+
 static void print_agent(const json_t *status)
 {
 	const json_t *mss = json_object_get(status, "mss");
@@ -363,18 +391,19 @@ static void print_agent(const json_t *status)
 	print_ports(status);
 	print_counts("VERDICT", json_object_get(status, "verdicts"));
 	print_counts("SYN-ACK", json_object_get(status, "syn_acks"));
+	print_connections(json_object_get(status, "connections"));
 }
 
-int command_status(int argc, char **argv)
+static int show(int argc, char **argv, bool agent)
 {
 	static const struct option options[] = {ASK_OPTIONS, {0}};
-	struct ask ask = {0};
+	struct ask ask = {.agent = agent};
 	json_t *status;
 	int wrong = EXIT_OK, option;
 
 	while (!wrong && (option = command_option(argc, argv, ASK_LETTERS, options)) != -1) {
 		if (option == 'h') {
-			fputs(help, stdout);
+			fputs(agent ? agent_help : help, stdout);
 			return EXIT_OK;
 		}
 		wrong = ask_option(&ask, "status", option, optarg);
@@ -394,4 +423,14 @@ int command_status(int argc, char **argv)
 		print_node(status);
 	json_decref(status);
 	return EXIT_OK;
+}
+
+int command_status(int argc, char **argv)
+{
+	return show(argc, argv, false);
+}
+
+int command_agent_status(int argc, char **argv)
+{
+	return show(argc, argv, true);
 }

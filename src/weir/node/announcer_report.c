@@ -12,7 +12,7 @@ static json_t *since(uint64_t wall_ms)
 	return json_real(wall_ms < now ? (double)(now - wall_ms) / 1e3 : 0.0);
 }
 
-static json_t *report_vip(const struct announcer *announcer, size_t at)
+json_t *announcer_report_vip(const struct announcer *announcer, size_t at)
 {
 	const struct policy_vip *vip = policy_vip(announcer->policy, at);
 	const struct withdrawal *by_hand = by_hand_find(&announcer->by_hand, &vip->prefix);
@@ -43,23 +43,35 @@ static json_t *report_drain(const struct announcer *announcer)
 			 since(announcer->by_hand.drain_since_ms), "packets_per_s", drain->rate);
 }
 
-json_t *announcer_report(const struct app *app)
+/* But for the VIPs, of which there may be many. */
+json_t *announcer_report_node(const struct app *app)
 {
 	const struct announcer *announcer = app->announcer;
-	json_t *vips, *object;
+	json_t *object;
 
 	if (!announcer)
 		return json_null();
-	vips = json_array();
-	for (size_t i = 0; i < announcer->told_count; i++)
-		json_array_append_new(vips, report_vip(announcer, i));
-	object = json_pack(
-		"{s:s, s:b, s:o, s:o, s:o}", "via", announcer->routers ? "bgp" : "kernel-route",
-		"complete", announcer->ready, "drain", report_drain(announcer),
-		"all_withdrawn_since_s", since(announcer->by_hand.all_since_ms), "vips", vips);
+	object = json_pack("{s:s, s:b, s:o, s:o}", "via",
+			   announcer->routers ? "bgp" : "kernel-route", "complete",
+			   announcer->ready, "drain", report_drain(announcer),
+			   "all_withdrawn_since_s", since(announcer->by_hand.all_since_ms));
 	if (announcer->routers)
 		json_object_set_new(object, "bgp", routers_report(announcer->routers));
 	else
 		json_object_set_new(object, "table", json_integer(announcer->table));
+	return object;
+}
+
+json_t *announcer_report(const struct app *app)
+{
+	const struct announcer *announcer = app->announcer;
+	json_t *object = announcer_report_node(app), *vips;
+
+	if (!announcer)
+		return object;
+	vips = json_array();
+	for (size_t i = 0; i < announcer->told_count; i++)
+		json_array_append_new(vips, announcer_report_vip(announcer, i));
+	json_object_set_new(object, "vips", vips);
 	return object;
 }

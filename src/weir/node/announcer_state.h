@@ -44,5 +44,9 @@ void announcer_apply(struct announcer *announcer);
 /* Each second while there is something to count, or to try again. */
 void announcer_step_on(struct announcer *announcer);
 
+/* Parts of announcer_report. (announcer_report.c) */
+json_t *announcer_report_node(const struct app *app);
+json_t *announcer_report_vip(const struct announcer *announcer, size_t at);
+
 /* What the file keeps; in the log where it is damaged. (withdraw.c) */
 void withdraw_load(struct announcer *announcer);

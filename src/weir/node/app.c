@@ -17,6 +17,7 @@
 
 #include "base/log.h"
 #include "base/time.h"
+#include "weir/figures/node.h"
 #include "weir/node/announcer.h"
 #include "weir/node/app_state.h"
 #include "weir/node/attach.h"
@@ -77,7 +78,11 @@ void app_settle(struct app *app)
 
 static void on_settle(uv_timer_t *timer)
 {
-	app_settle(timer->data);
+	struct app *app = timer->data;
+	uint64_t began_ns = time_now_ns();
+
+	app_settle(app);
+	metrics_observe(&app->updates, time_now_ns() - began_ns);
 }
 
 /* Failures come in company: a pool's slots are written once for all of them. */
@@ -245,6 +250,8 @@ static int start(struct app *app, struct err *err)
 		return ret;
 	app_settle(app);
 	ret = daemon_listen(&app->daemon, on_status, on_request, app, err);
+	if (!ret)
+		ret = node_metrics_open(app, err);
 	if (ret)
 		return ret;
 	if (dp_is_beside(app->dp) && !dp_adopted(app->dp))
@@ -293,6 +300,7 @@ int app_run(const struct conf *conf, const char *file, bool *ret_again, struct e
 			 conf->pool_count, app.backend_count);
 		end = daemon_run(&app.daemon);
 	}
+	exporter_close(app.exporter);
 	splitter_close(app.splitter);
 	if (end == DAEMON_RESTART)
 		attach_leave(&app);

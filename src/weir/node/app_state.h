@@ -12,6 +12,7 @@
 #include "weir/balancer/balancer.h"
 #include "weir/daemon.h"
 #include "weir/generation/generation.h"
+#include "weir/metrics/text.h"
 #include "weir/node/splitter.h"
 #include "weir/operate/store.h"
 #include "weir/probing/tunnel.h"
@@ -31,6 +32,7 @@ struct app_backend {
 };
 
 struct announcer;
+struct exporter;
 
 struct app {
 	const struct conf *conf;
@@ -52,7 +54,9 @@ struct app {
 	bool unsaved;                   /* the file is behind */
 	struct generations generations; /* what tables are and were made of, and its file */
 	bool generations_unsaved;
-	struct reload *reload; /* which file is followed, and what became of it */
+	struct exporter *exporter;        /* what the admin port shows; NULL: not yet */
+	struct metrics_histogram updates; /* of slots: app_settle */
+	struct reload *reload;            /* which file is followed, and what became of it */
 };
 
 /* How a balancer of this node begins. */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/time.h"
+#include "weir/metrics/exporter.h"
 #include "weir/node/announcer.h"
 #include "weir/node/history.h"
 #include "weir/node/requests.h"
@@ -180,6 +181,7 @@ static void commit(struct app *app, struct next *next)
 	announcer_take(app);
 	history_turn(app);
 	app_open_splitter(app);
+	exporter_listen(app->exporter, &app->conf->node.admin);
 	if (old != app->reload->first)
 		conf_free((struct conf *)old);
 }
@@ -424,6 +426,24 @@ static json_t *show_refusal(const struct reload *reload)
 	return json_pack("{s:f, s:I, s:o}", "ago_s", time_since_s(reload->refused_ns), "more",
 			 (json_int_t)reload->refusal.dropped, "errors",
 			 show_errors(&reload->refusal));
+}
+
+struct reload_facts reload_facts(const struct app *app)
+{
+	const struct reload *reload = app->reload;
+
+	if (!reload)
+		return (struct reload_facts){.digest = ""};
+	return (struct reload_facts){
+		.generation = reload->generation,
+		.since_ns = reload->generation_ns,
+		.digest = reload->running.shared,
+		.applied = reload->counts[APPLIED],
+		.unchanged = reload->counts[UNCHANGED],
+		.refused = reload->counts[REFUSED],
+		.took_ns = reload->took_ns,
+		.is_refused = reload->refusal.count > 0,
+	};
 }
 
 json_t *reload_report(const struct app *app)

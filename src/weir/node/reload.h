@@ -19,6 +19,15 @@ void reload_now(struct app *app);
 json_t *reload_answer(struct app *app, const char *op, const json_t *request);
 /* Which configuration runs, and what was refused; a new reference. */
 json_t *reload_report(const struct app *app);
+/* The same, to be counted. Before reload_open it is generation 0. */
+struct reload_facts {
+	uint64_t generation, since_ns;
+	const char *digest; /* of what nodes share */
+	uint64_t applied, unchanged, refused;
+	uint64_t took_ns; /* bringing in what runs, on the loop; 0: it is the start's */
+	bool is_refused;  /* the file as it is now */
+};
+struct reload_facts reload_facts(const struct app *app);
 /* Before the loop ends. */
 void reload_close(struct app *app);
 /* When it has ended. */

@@ -3,11 +3,13 @@
 
 #include "base/time.h"
 #include "dp/verdict.h"
+#include "weir/metrics/exporter.h"
 #include "weir/node/announcer.h"
 #include "weir/node/app.h"
 #include "weir/node/app_state.h"
 #include "weir/node/attach.h"
 #include "weir/node/reload.h"
+#include "weir/node/report.h"
 #include "weir/node/requests.h"
 #include "weir/node/watch.h"
 #include "weir/show.h"
@@ -18,7 +20,7 @@ static const char *const verdict_names[] = {
 #undef NAME
 };
 
-static json_t *report_service(const struct app *app, size_t at)
+json_t *report_service(const struct app *app, size_t at)
 {
 	const struct conf_service *service = &app->conf->services[at];
 	struct abi_count count =
@@ -58,7 +60,7 @@ static json_t *report_check(const struct app_backend *backend)
 			 show_bytes(status->last_error));
 }
 
-static json_t *report_backend(const struct app_backend *backend)
+json_t *report_backend(const struct app_backend *backend)
 {
 	const struct app *app = backend->app;
 	const struct pool *pool = balancer_pool(app->balancer, backend->pool);
@@ -85,30 +87,35 @@ static json_t *report_backend(const struct app_backend *backend)
 	return object;
 }
 
+json_t *report_pool(const struct app *app, size_t at)
+{
+	const struct pool *pool = balancer_pool(app->balancer, at);
+	int usable = 0;
+
+	for (size_t m = 0; m < pool_member_count(pool); m++)
+		usable += pool_member_usable(pool, m);
+	return json_pack("{s:s, s:i, s:i, s:i}", "name", pool_name(pool), "table_size",
+			 (int)pool_table_size(pool), "in_transition", (int)pool_moving_slots(pool),
+			 "usable", usable);
+}
+
 static json_t *report_pools(const struct app *app)
 {
 	json_t *list = json_array();
 	size_t at = 0;
 
 	for (size_t p = 0; p < app->conf->pool_count; p++) {
-		const struct pool *pool = balancer_pool(app->balancer, p);
-		json_t *backends = json_array();
-		int usable = 0;
+		json_t *pool = report_pool(app, p), *backends = json_array();
 
-		for (size_t m = 0; m < pool_member_count(pool); m++, at++) {
+		for (size_t m = 0; m < app->conf->pools[p].backend_count; m++, at++)
 			json_array_append_new(backends, report_backend(app->backends[at]));
-			usable += pool_member_usable(pool, m);
-		}
-		json_array_append_new(list, json_pack("{s:s, s:i, s:i, s:i, s:o}", "name",
-						      pool_name(pool), "table_size",
-						      (int)pool_table_size(pool), "in_transition",
-						      (int)pool_moving_slots(pool), "usable",
-						      usable, "backends", backends));
+		json_object_set_new(pool, "backends", backends);
+		json_array_append_new(list, pool);
 	}
 	return list;
 }
 
-static json_t *report_verdicts(const struct app *app)
+json_t *report_verdicts(const struct app *app)
 {
 	json_t *verdicts = json_object();
 
@@ -118,7 +125,7 @@ static json_t *report_verdicts(const struct app *app)
 	return verdicts;
 }
 
-static json_t *report_flows(const struct app *app)
+json_t *report_flows(const struct app *app)
 {
 	const struct dp_tables *tables = dp_tables(app->dp);
 
@@ -130,7 +137,7 @@ static json_t *report_flows(const struct app *app)
 }
 
 /* What of the verdict too_big_split became; `lost` counts on over restarts, as verdicts do. */
-static json_t *report_split(const struct app *app)
+json_t *report_split(const struct app *app)
 {
 	struct splitter_counts counts = splitter_counts(app->splitter);
 
@@ -140,20 +147,28 @@ static json_t *report_split(const struct app *app)
 			 "lost", (json_int_t)dp_event_count(app->dp, ABI_EVENT_SLOW_LOST));
 }
 
+/* But for what there may be many of. */
+json_t *report_node(const struct app *app)
+{
+	return json_pack("{s:s, s:s, s:i, s:f, s:b, s:o, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o}",
+			 "node", app->conf->node.name, "version", WEIR_VERSION, "pid",
+			 (int)getpid(), "uptime_s", time_since_s(app->daemon.started_ns), "ready",
+			 watch_is_ready(app), "configuration", reload_report(app), "adopted",
+			 dp_adopted(app->dp), "tables", attach_tables(app), "file",
+			 show_bytes(app->daemon.file), "interfaces", show_links(dp_links(app->dp)),
+			 "verdicts", report_verdicts(app), "flows", report_flows(app), "split",
+			 report_split(app), "admin", exporter_report(app->exporter));
+}
+
 json_t *app_report(void *arg)
 {
 	const struct app *app = arg;
-	json_t *services = json_array();
+	json_t *object = report_node(app), *services = json_array();
 
 	for (size_t i = 0; i < app->conf->service_count; i++)
 		json_array_append_new(services, report_service(app, i));
-	return json_pack(
-		"{s:s, s:s, s:i, s:f, s:b, s:o, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-		"node", app->conf->node.name, "version", WEIR_VERSION, "pid", (int)getpid(),
-		"uptime_s", time_since_s(app->daemon.started_ns), "ready", watch_is_ready(app),
-		"configuration", reload_report(app), "adopted", dp_adopted(app->dp), "tables",
-		attach_tables(app), "file", show_bytes(app->daemon.file), "interfaces",
-		show_links(dp_links(app->dp)), "services", services, "pools", report_pools(app),
-		"verdicts", report_verdicts(app), "flows", report_flows(app), "split",
-		report_split(app), "announce", announcer_report(app));
+	json_object_set_new(object, "services", services);
+	json_object_set_new(object, "pools", report_pools(app));
+	json_object_set_new(object, "announce", announcer_report(app));
+	return object;
 }
