@@ -9,6 +9,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "dp/abi.h"
+#include "dp/abi_capture.h"
 #include "dp/verdict.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -190,6 +191,145 @@ const __u8 verdict_actions[VERDICT_COUNT] = {
 #undef ACTION
 };
 
+/* --- the capturing program --- */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct abi_capture_filter);
+} capture_filter SEC(".maps");
+
+/* A frame as it came, until it is known what became of it. A core's own. */
+struct held {
+	struct abi_capture record;
+	__u8 bytes[ABI_CAPTURE_BYTES];
+};
+
+COUNTERS(capture_held, struct held, 1);
+COUNTERS(capture_counts, struct abi_capture_counts, 1);
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(__u32));
+} capture_ring SEC(".maps");
+
+/* May this core tell of one more packet? */
+static __always_inline int capture_may(const struct abi_capture_filter *filter,
+				       const struct abi_capture_counts *counts, __u64 now)
+{
+	return counts->captured < filter->limit &&
+	       counts->next_ns <= now + ABI_CAPTURE_BURST * filter->gap_ns;
+}
+
+/* Keeps the frame as it is before anything is done to it; positive: it is kept. */
+PKT_STAGE int capture_hold(struct xdp_md *ctx)
+{
+	struct abi_capture_filter *filter = at(&capture_filter, 0);
+	struct held *held = at(&capture_held, 0);
+	__u64 length, now;
+
+	if (!filter || !held)
+		return 0;
+	now = bpf_ktime_get_ns();
+	if (now >= filter->end_ns)
+		return 0;
+	length = (__u64)pkt_data_end(ctx) - (__u64)pkt_data(ctx);
+	held->record.time_ns = now;
+	held->record.length = (__u32)length;
+	held->record.ifindex = ctx->ingress_ifindex;
+	if (length > filter->snaplen)
+		length = filter->snaplen;
+	pkt_hide(length);
+	if (length < 1 || length > ABI_CAPTURE_BYTES)
+		return 0;
+	held->record.captured = (__u32)length;
+	return !bpf_xdp_load_bytes(ctx, 0, held->bytes, (__u32)length);
+}
+
+static __always_inline int capture_addr_fits(const struct pkt_addr *wanted,
+					     const struct pkt_addr *addr)
+{
+	return !(wanted->half[0] | wanted->half[1]) || pkt_addr_equal(wanted, addr);
+}
+
+/* Ports of what is no VIP's are not known here: whoever reads the ring looks at them again. */
+static __always_inline int capture_fits(const struct abi_capture_filter *filter,
+					const struct pkt *pkt, __u32 verdict)
+{
+	if (verdict >= VERDICT_COUNT || !(filter->verdicts >> verdict & 1))
+		return 0;
+	if (filter->service && filter->service != pkt->service)
+		return 0;
+	if (filter->proto && filter->proto != pkt->proto)
+		return 0;
+	if (!capture_addr_fits(&filter->src, &pkt->src) ||
+	    !capture_addr_fits(&filter->dst, &pkt->dst))
+		return 0;
+	if (!pkt->sport && !pkt->dport)
+		return 1;
+	return (!filter->sport || filter->sport == pkt->sport) &&
+	       (!filter->dport || filter->dport == pkt->dport);
+}
+
+/* The frame as it leaves. */
+static __always_inline int capture_tell_out(struct xdp_md *ctx, const struct held *held,
+					    const struct pkt *pkt, __u32 snaplen)
+{
+	struct abi_backend *backend = env_backend(pkt->backend);
+	struct abi_capture record = held->record;
+	__u64 length = (__u64)pkt_data_end(ctx) - (__u64)pkt_data(ctx);
+
+	record.way = ABI_CAPTURE_OUT;
+	record.length = (__u32)length;
+	record.captured = (__u32)(length < snaplen ? length : snaplen);
+	if (record.verdict == VERDICT_REDIRECTED && backend)
+		record.ifindex = backend->ifindex;
+	return (int)bpf_perf_event_output(ctx, &capture_ring,
+					  BPF_F_CURRENT_CPU | (__u64)record.captured << 32, &record,
+					  sizeof(record));
+}
+
+/* Tells of the frame that is kept, and of what it has become. */
+PKT_STAGE int capture_tell(struct xdp_md *ctx, struct pkt *pkt, int verdict)
+{
+	struct abi_capture_counts *counts = at(&capture_counts, 0);
+	struct abi_capture_filter *filter = at(&capture_filter, 0);
+	struct held *held = at(&capture_held, 0);
+	__u64 captured;
+	__u32 action;
+
+	if (!pkt || !ctx || !filter || !counts || !held || !capture_fits(filter, pkt, verdict))
+		return 0;
+	if (!capture_may(filter, counts, held->record.time_ns)) {
+		counts->limited++;
+		return 0;
+	}
+	if (counts->next_ns < held->record.time_ns)
+		counts->next_ns = held->record.time_ns;
+	counts->next_ns += filter->gap_ns;
+	counts->captured++;
+	held->record.service = pkt->service;
+	held->record.backend = pkt->backend;
+	held->record.slot = pkt->slot - pkt->table_first;
+	held->record.way = ABI_CAPTURE_IN;
+	held->record.verdict = (__u8)verdict;
+	held->record.why = pkt->why;
+	captured = held->record.captured;
+	pkt_hide(captured);
+	if (captured > ABI_CAPTURE_BYTES)
+		return 0;
+	if (bpf_perf_event_output(ctx, &capture_ring, BPF_F_CURRENT_CPU, held,
+				  sizeof(held->record) + captured))
+		counts->lost++;
+	action = (__u32)verdict < VERDICT_COUNT ? verdict_actions[verdict] : XDP_ABORTED;
+	if ((action == XDP_TX || action == XDP_REDIRECT) &&
+	    capture_tell_out(ctx, held, pkt, filter->snaplen))
+		counts->lost++;
+	return 0;
+}
+
 SEC("xdp")
 int weir_lb(struct xdp_md *ctx)
 {
@@ -197,6 +337,27 @@ int weir_lb(struct xdp_md *ctx)
 	struct pkt pkt = {};
 	int verdict = forward(ctx, &pkt);
 
+	if (verdict == VERDICT_REDIRECTED) {
+		backend = env_backend(pkt.backend);
+		return backend ? bpf_redirect(backend->ifindex, 0) : XDP_ABORTED;
+	}
+	return (__u32)verdict < VERDICT_COUNT ? verdict_actions[verdict] : XDP_ABORTED;
+}
+
+/*
+ * The same, loaded with its maps only while somebody captures; then it stands in the other's
+ * place, which has nothing of it.
+ */
+SEC("xdp")
+int weir_capture(struct xdp_md *ctx)
+{
+	struct abi_backend *backend;
+	struct pkt pkt = {};
+	int verdict, held = capture_hold(ctx);
+
+	verdict = forward(ctx, &pkt);
+	if (held > 0)
+		capture_tell(ctx, &pkt, verdict);
 	if (verdict == VERDICT_REDIRECTED) {
 		backend = env_backend(pkt.backend);
 		return backend ? bpf_redirect(backend->ifindex, 0) : XDP_ABORTED;

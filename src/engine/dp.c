@@ -22,6 +22,7 @@
 #include "bpf/percpu.h"
 #include "bpf/pins.h"
 #include "dp/verdict.h"
+#include "engine/capture/capture.h"
 #include "engine/dp_state.h"
 
 enum { PINS = 12, PINS_COUNTS = 4 /* the last ones, which nothing depends on */ };
@@ -384,7 +385,7 @@ int dp_open(const struct dp_options *options, struct dp **ret, struct err *err)
 
 	if (!dp)
 		return err_set(err, -ENOMEM, "out of memory");
-	dp->skel = lb_bpf__open();
+	dp->skel = dp_skel_open(DP_PROGRAM_LB);
 	if (!dp->skel || percpu_init(&dp->percpu))
 		error = err_set(err, -ENOMEM, "cannot open the program: %s", strerror(errno));
 	else
@@ -402,6 +403,7 @@ void dp_close(struct dp *dp)
 {
 	if (!dp)
 		return;
+	capture_stop(dp);
 	links_close(&dp->links);
 	forget_former(dp);
 	if (dp->skel) {
@@ -457,6 +459,8 @@ struct dp_tables *dp_tables(struct dp *dp)
 
 int dp_program_fd(const struct dp *dp)
 {
+	if (dp->capture)
+		return bpf_program__fd(dp->capture->progs.weir_capture);
 	return bpf_program__fd((dp->next ? dp->next : dp->skel)->progs.weir_lb);
 }
 

@@ -9,7 +9,24 @@
 
 #include "bpf/links.h"
 #include "bpf/pins.h"
+#include "engine/capture/capture.h"
 #include "engine/dp_state.h"
+
+struct lb_bpf *dp_skel_open(enum dp_program program)
+{
+	bool captures = program == DP_PROGRAM_CAPTURE;
+	struct lb_bpf *skel = lb_bpf__open();
+
+	if (!skel)
+		return NULL;
+	bpf_program__set_autoload(skel->progs.weir_lb, !captures);
+	bpf_program__set_autoload(skel->progs.weir_capture, captures);
+	bpf_map__set_autocreate(skel->maps.capture_filter, captures);
+	bpf_map__set_autocreate(skel->maps.capture_held, captures);
+	bpf_map__set_autocreate(skel->maps.capture_counts, captures);
+	bpf_map__set_autocreate(skel->maps.capture_ring, captures);
+	return skel;
+}
 
 /* All maps but what is read-only in it: the switches. */
 static int share_maps(const struct dp *dp, struct lb_bpf *next)
@@ -22,15 +39,16 @@ static int share_maps(const struct dp *dp, struct lb_bpf *next)
 		const struct bpf_map *old =
 			bpf_object__find_map_by_name(dp->skel->obj, bpf_map__name(map));
 
-		if (!ret && old && map != next->maps.rodata)
+		if (!ret && old && bpf_map__fd(old) >= 0 && map != next->maps.rodata)
 			ret = bpf_map__reuse_fd(map, bpf_map__fd(old));
 	}
 	return ret;
 }
 
-static int load_next(const struct dp *dp, uint32_t features, struct lb_bpf **ret, struct err *err)
+int dp_load_beside(const struct dp *dp, uint32_t features, enum dp_program program,
+		   struct lb_bpf **ret, struct err *err)
 {
-	struct lb_bpf *next = lb_bpf__open();
+	struct lb_bpf *next = dp_skel_open(program);
 	int error;
 
 	if (!next)
@@ -53,7 +71,8 @@ int dp_need(struct dp *dp, uint32_t features, struct err *err)
 
 	if (!(features & ~dp->features))
 		return 0;
-	ret = load_next(dp, dp->features | features, &next, err);
+	capture_stop(dp);
+	ret = dp_load_beside(dp, dp->features | features, DP_PROGRAM_LB, &next, err);
 	if (ret)
 		return ret;
 	ret = links_exchange(&dp->links, dp_program_fd(dp), bpf_program__fd(next->progs.weir_lb),

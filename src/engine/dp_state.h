@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the XDP data plane holds, shared by dp.c and dp_next.c. */
+/* What the XDP data plane holds, shared by dp.c, dp_next.c and capture/. */
 #pragma once
 
 #include "bpf/percpu.h"
@@ -9,9 +9,10 @@
 #include "lb.skel.h"
 
 struct dp {
-	struct lb_bpf *skel; /* with the maps */
-	struct lb_bpf *next; /* with the program, where it was exchanged; else NULL */
-	uint32_t features;   /* that the program has */
+	struct lb_bpf *skel;    /* with the maps */
+	struct lb_bpf *next;    /* with the program, where it was exchanged; else NULL */
+	struct lb_bpf *capture; /* with the one in its place while somebody captures; else NULL */
+	uint32_t features;      /* that the program has */
 	struct dp_tables tables;
 	struct links links;
 	struct percpu percpu;
@@ -25,3 +26,12 @@ struct dp {
 	struct former *former; /* what is carried over; NULL: nothing */
 	struct carry_flows carry;
 };
+
+/* Which of the object's two programs is loaded; the other one, and its maps, are not there. */
+enum dp_program { DP_PROGRAM_LB, DP_PROGRAM_CAPTURE };
+
+/* The object before it is loaded; NULL and errno. */
+struct lb_bpf *dp_skel_open(enum dp_program program);
+/* Loads one over the same tables. */
+int dp_load_beside(const struct dp *dp, uint32_t features, enum dp_program program,
+		   struct lb_bpf **ret, struct err *err);

@@ -37,6 +37,8 @@ static const struct {
 	{"stop", command_stop, "end a running daemon: nothing is forwarded any more"},
 	{"table", command_table, "print a pool's table: which backend owns which slot"},
 	{"trace", command_trace, "say what would become of given packets, and why"},
+	{"capture", command_capture, "show packets of a running node, with what became of each"},
+	{"explain", command_explain, "say what a verdict means, and what to do about it"},
 };
 
 static void print_usage(FILE *out)

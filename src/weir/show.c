@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 const char *show_tracking(enum conf_tracking tracking)
 {
@@ -43,6 +44,58 @@ struct show_label show_label(const char *name)
 	for (size_t i = 0; name[i] && i + 1 < sizeof(label.text); i++)
 		label.text[i] = (char)tolower((unsigned char)name[i]);
 	return label;
+}
+
+/* XDP's actions, as engine/tables.h names them. */
+#define ACTION_PASS     "pass"
+#define ACTION_DROP     "drop"
+#define ACTION_TX       "tx"
+#define ACTION_REDIRECT "redirect"
+#define ACTION_ABORTED  "aborted"
+
+static const struct {
+	const char *name, *help, *action;
+} verdicts[VERDICT_COUNT] = {
+#define VERDICT_TEXT(name, action, help) [VERDICT_##name] = {#name, help, ACTION_##action},
+	VERDICTS(VERDICT_TEXT)
+#undef VERDICT_TEXT
+};
+
+static const char *const whys[WHY_COUNT] = {
+#define WHY_TEXT(name) [WHY_##name] = #name,
+	WHYS(WHY_TEXT)
+#undef WHY_TEXT
+};
+
+struct show_label show_verdict(uint32_t verdict)
+{
+	return show_label(verdicts[verdict].name);
+}
+
+const char *show_verdict_help(uint32_t verdict)
+{
+	return verdicts[verdict].help;
+}
+
+const char *show_verdict_action(uint32_t verdict)
+{
+	return verdicts[verdict].action;
+}
+
+struct show_label show_why(uint32_t why)
+{
+	return show_label(whys[why]);
+}
+
+bool show_find_verdict(const char *name, enum verdict *ret)
+{
+	for (uint32_t i = 0; i < VERDICT_COUNT; i++) {
+		if (strcasecmp(name, verdicts[i].name) != 0)
+			continue;
+		*ret = i;
+		return true;
+	}
+	return false;
 }
 
 json_t *show_bytes(const char *bytes)

@@ -10,6 +10,7 @@
 #include "bpf/links.h"
 #include "conf/conf.h"
 #include "dp/abi.h"
+#include "dp/verdict.h"
 #include "pool/pool.h"
 
 const char *show_tracking(enum conf_tracking tracking);
@@ -22,6 +23,16 @@ struct show_label {
 	char text[32];
 };
 struct show_label show_label(const char *name);
+
+/* What a packet comes to, and what decided: numbers of enum verdict (below VERDICT_COUNT) and enum
+ * why (below WHY_COUNT). */
+struct show_label show_verdict(uint32_t verdict);
+const char *show_verdict_help(uint32_t verdict);
+/* "pass", "drop", "tx", "redirect" or "aborted". */
+const char *show_verdict_action(uint32_t verdict);
+struct show_label show_why(uint32_t why);
+/* By its name outside, or in capitals. */
+bool show_find_verdict(const char *name, enum verdict *ret);
 
 /* A file's name may hold any bytes, a JSON text may not: those are question marks. */
 json_t *show_bytes(const char *bytes);

@@ -21,6 +21,7 @@
 #include "weir/node/announcer.h"
 #include "weir/node/app_state.h"
 #include "weir/node/attach.h"
+#include "weir/node/capturer.h"
 #include "weir/node/history.h"
 #include "weir/node/reload.h"
 #include "weir/node/requests.h"
@@ -110,6 +111,8 @@ static json_t *on_request(void *arg, const char *op, const json_t *request)
 {
 	json_t *answer = reload_answer(arg, op, request);
 
+	if (!answer)
+		answer = capturer_answer(arg, op, request);
 	return answer ? answer : requests_answer(arg, op, request);
 }
 
@@ -301,6 +304,7 @@ int app_run(const struct conf *conf, const char *file, bool *ret_again, struct e
 		end = daemon_run(&app.daemon);
 	}
 	exporter_close(app.exporter);
+	capturer_close(&app);
 	splitter_close(app.splitter);
 	if (end == DAEMON_RESTART)
 		attach_leave(&app);

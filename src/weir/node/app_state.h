@@ -33,6 +33,7 @@ struct app_backend {
 
 struct announcer;
 struct exporter;
+struct capturer;
 
 struct app {
 	const struct conf *conf;
@@ -48,6 +49,7 @@ struct app {
 	struct nexthops *nexthops;
 	struct app_backend **backends; /* of all pools, in the configuration's order */
 	size_t backend_count;
+	struct capturer *capturer;   /* NULL: nobody captures */
 	struct announcer *announcer; /* NULL: this node announces nothing */
 	struct overrides overrides;  /* what operators have set, and the file that keeps it */
 	char store[STORE_PATH_MAX];

@@ -13,20 +13,6 @@
 #include "tunnel/mode.h"
 #include "weir/show.h"
 
-static const struct {
-	const char *name, *help;
-} verdicts[VERDICT_COUNT] = {
-#define VERDICT_TEXT(name, action, help) [VERDICT_##name] = {#name, help},
-	VERDICTS(VERDICT_TEXT)
-#undef VERDICT_TEXT
-};
-
-static const char *const whys[WHY_COUNT] = {
-#define WHY_TEXT(name) [WHY_##name] = #name,
-	WHYS(WHY_TEXT)
-#undef WHY_TEXT
-};
-
 int trace_names_init(struct trace_names *names, const struct balancer *balancer,
 		     const struct dp_tables *tables)
 {
@@ -95,11 +81,11 @@ void trace_print_json(const struct trace_names *names, const struct trace_packet
 	const struct abi_trace *trace = &packet->result->trace;
 
 	putchar('{');
-	print_json_name("verdict", show_label(verdicts[trace->verdict].name).text);
+	print_json_name("verdict", show_verdict(trace->verdict).text);
 	print_json_name("action", dp_action_name(packet->result->action));
 	print_json_name("service", service_name(names, trace->service));
 	print_json_name("backend", backend_name(names, trace->backend));
-	print_json_name("why", show_label(whys[trace->why]).text);
+	print_json_name("why", show_why(trace->why).text);
 	fputs("\"out\": [", stdout);
 	if (dp_action_leaves(packet->result->action)) {
 		putchar('"');
@@ -244,8 +230,8 @@ void trace_print(const struct trace_names *names, const struct trace_packet *pac
 	const struct dp_result *result = packet->result;
 
 	printf("%llu: %zu bytes, %s: %s (%s), %s\n", (unsigned long long)packet->number,
-	       packet->length, packet->text, show_label(verdicts[result->trace.verdict].name).text,
-	       dp_action_name(result->action), verdicts[result->trace.verdict].help);
+	       packet->length, packet->text, show_verdict(result->trace.verdict).text,
+	       dp_action_name(result->action), show_verdict_help(result->trace.verdict));
 	if (!service_name(names, result->trace.service))
 		return;
 	print_choice(names, &result->trace);
