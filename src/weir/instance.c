@@ -100,7 +100,7 @@ void instance_unlock(struct instance *instance)
 	instance->lock_fd = -1;
 }
 
-/* NAME.sock of a NAME.lock in which that number is; an agent has a second lock, without a socket. */
+/* NAME.sock of a NAME.lock with that number; an agent has a second lock, without a socket. */
 static bool is_of_process(const char *name, long pid, char path[INSTANCE_PATH_MAX])
 {
 	char lock[INSTANCE_PATH_MAX], number[16] = "";
