@@ -42,7 +42,6 @@ PEERS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/e2e/*.c))
 BENCH := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*_bench.c))
 BENCH_LIB := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %.bpf.c %_bench.c,$(wildcard bench/*.c)))
 FUZZ := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/*_fuzz.c))
-MAN := $(wildcard docs/*.5 docs/*.8)
 
 # A make below this one, that reads the machine anew; it shares a job server if there is one.
 SUBMAKE = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
@@ -134,9 +133,10 @@ fuzz: fuzz-build ## every fuzzer for FUZZ_SECONDS (60)
 	FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run fuzz
 
 install: all ## into DESTDIR and PREFIX (/usr/local)
-	install -D -m 755 $(BUILD)/weir $(DESTDIR)$(PREFIX)/sbin/weir
-	$(foreach page,$(MAN),install -D -m 644 $(page) \
-		$(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix $(page)))/$(notdir $(page)) &&) :
+	BUILD=$(BUILD) PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) tools/install
+
+deb: ## the Debian package, in build/deb
+	VERSION=$(VERSION) BUILD=$(BUILD) JOBS=$(JOBS) tools/deb
 
 clean: ## remove every build directory
 	rm -rf build build-*
@@ -145,7 +145,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS='	' read -r name text; do \
 		printf '  make %-10s %s\n' "$$name" "$$text"; done
 
-.PHONY: all units fuzzers test-builds fuzz-build demo chaos test test-full test-kernel lint bench fuzz install clean help
+.PHONY: all units fuzzers test-builds fuzz-build demo chaos test test-full test-kernel lint bench fuzz install deb clean help
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

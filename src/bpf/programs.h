@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Programs pinned beside the links that attach them, as DIR/program-ID. A link says only the id of
- * its program, and the kernel opens one by its id for CAP_SYS_ADMIN alone, which daemons do without:
- * so whatever is to be attached by a pinned link is pinned first, and stays while one attaches it.
- * Any thread, one at a time.
+ * its program, and the kernel opens one by its id for CAP_SYS_ADMIN alone, which daemons do
+ * without: so whatever is to be attached by a pinned link is pinned first, and stays while one
+ * attaches it. Any thread, one at a time.
  */
 #pragma once
 

@@ -184,11 +184,17 @@ static bool begins_with_value(const char *text)
 
 /* The first letter a capital, unless it is a value's, a full stop at the end; in mdoc nothing that
  * roff would take for a request or an escape. */
-static void put_sentence(FILE *out, const char *text)
+static void put_sentence(FILE *out, const char *text, bool mdoc)
 {
 	int first = (unsigned char)*text;
 
-	fprintf(out, "%c%s.\n", begins_with_value(text) ? first : toupper(first), text + 1);
+	fputc(begins_with_value(text) ? first : toupper(first), out);
+	for (const char *at = text + 1; *at; at++) {
+		fputc(*at, out);
+		if (mdoc && *at == '\\')
+			fputc('e', out);
+	}
+	fputs(".\n", out);
 }
 
 static void put_works(FILE *out, const struct conf_key *key)
@@ -205,14 +211,14 @@ static void put_works(FILE *out, const struct conf_key *key)
 }
 
 /* Words for what may be written; where not all of it works, the whole list. */
-static void put_values(FILE *out, const struct conf_key *key)
+static void put_values(FILE *out, const struct conf_key *key, bool mdoc)
 {
 	struct conf_key all = *key;
 	char expected[EXPECTED_MAX];
 
 	all.works = NULL;
 	conf_key_expected(&all, expected, sizeof(expected));
-	put_sentence(out, expected);
+	put_sentence(out, expected, mdoc);
 }
 
 static void put_key(FILE *out, const struct conf_key *key, bool mdoc)
@@ -221,8 +227,8 @@ static void put_key(FILE *out, const struct conf_key *key, bool mdoc)
 		fprintf(out, ".It Cm %s\n", key->path);
 	else
 		fprintf(out, "%s\n", key->path);
-	put_sentence(out, key->help);
-	put_values(out, key);
+	put_sentence(out, key->help, mdoc);
+	put_values(out, key, mdoc);
 	if (key->required)
 		fputs("Required.\n", out);
 	if (key->with)

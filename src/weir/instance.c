@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
@@ -97,6 +98,44 @@ void instance_unlock(struct instance *instance)
 	unlink(instance->lock);
 	close(instance->lock_fd);
 	instance->lock_fd = -1;
+}
+
+/* NAME.sock of a NAME.lock with that number; an agent has a second lock, without a socket. */
+static bool is_of_process(const char *name, long pid, char path[INSTANCE_PATH_MAX])
+{
+	char lock[INSTANCE_PATH_MAX], number[16] = "";
+	size_t length = strlen(name);
+	int fd;
+
+	if (length <= 5 || strcmp(name + length - 5, ".lock") != 0 ||
+	    snprintf(lock, sizeof(lock), INSTANCE_RUN_DIR "/%s", name) >= INSTANCE_PATH_MAX)
+		return false;
+	fd = open(lock, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return false;
+	if (read(fd, number, sizeof(number) - 1) < 0)
+		number[0] = '\0';
+	close(fd);
+	if (strtol(number, NULL, 10) != pid)
+		return false;
+	snprintf(path, INSTANCE_PATH_MAX, "%.*s.sock", (int)strlen(lock) - 5, lock);
+	return access(path, F_OK) == 0;
+}
+
+int instance_find_process(long pid, char path[INSTANCE_PATH_MAX], struct err *err)
+{
+	DIR *dir = opendir(INSTANCE_RUN_DIR);
+	struct dirent *entry;
+	bool found = false;
+
+	while (dir && !found && (entry = readdir(dir)))
+		found = is_of_process(entry->d_name, pid, path);
+	if (dir)
+		closedir(dir);
+	if (!found)
+		return err_set(err, -ENOENT, "process %ld is no daemon of weir (no lock in %s)",
+			       pid, INSTANCE_RUN_DIR);
+	return 0;
 }
 
 static bool is_socket(const char *name, bool of_agents)

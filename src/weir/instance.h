@@ -29,6 +29,8 @@ int instance_lock(struct instance *instance, struct err *err);
 /* Lets go and removes the lock's file. */
 void instance_unlock(struct instance *instance);
 
+/* The socket of the daemon that is process `pid`, by what its lock says. -ENOENT: none. */
+int instance_find_process(long pid, char path[INSTANCE_PATH_MAX], struct err *err);
 /* The socket of the only running node here, or without one of the only agent. -ENOENT: none;
  * -EEXIST: several (the error lists them). */
 int instance_find_socket(char path[INSTANCE_PATH_MAX], struct err *err);

@@ -23,6 +23,7 @@ static const struct {
 	{"sim", command_sim,
 	 "replay failures over many flows, for Weir and for other ways to balance"},
 	{"status", command_status, "show services, backends and counters of a running node"},
+	{"names", command_names, "print the names of services, pools, backends or VIPs"},
 	{"reload", command_reload, "let a running node read its file again, now"},
 	{"diff", command_diff, "say what a file would change on a running node"},
 	{"drain", command_drain, "take a backend out gently: no new flows, old ones go on"},

@@ -2,6 +2,7 @@
 #include "weir/cli/ask.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "admin/control.h"
 #include "weir/command.h"
@@ -13,9 +14,22 @@ int ask_option(struct ask *ask, const char *name, int option, const char *value)
 	switch (option) {
 	case 'n': return command_set_once(&ask->node, name, "node", value);
 	case 's': return command_set_once(&ask->socket, name, "socket", value);
+	case 'p': return command_set_once(&ask->pid, name, "pid", value);
 	case 'j': ask->json = true; return EXIT_OK;
 	default: return EXIT_USAGE;
 	}
+}
+
+static int find_process(const char *text, const char *name, char path[INSTANCE_PATH_MAX])
+{
+	struct err err;
+	char *end;
+	long pid = strtol(text, &end, 10);
+
+	if (end == text || *end || pid <= 0)
+		return command_usage_error(name, "--pid: %s is no process number", text);
+	return instance_find_process(pid, path, &err) ? command_fail(name, "%s", err.text)
+						      : EXIT_OK;
 }
 
 int ask_socket(const struct ask *ask, const char *name, char path[INSTANCE_PATH_MAX])
@@ -23,13 +37,15 @@ int ask_socket(const struct ask *ask, const char *name, char path[INSTANCE_PATH_
 	struct instance instance;
 	struct err err;
 
-	if (ask->node && ask->socket)
-		return command_usage_error(name, "--node and --socket exclude each other");
+	if (!!ask->node + !!ask->socket + !!ask->pid > 1)
+		return command_usage_error(name, "--node, --socket and --pid exclude each other");
 	if (ask->socket) {
 		if (snprintf(path, INSTANCE_PATH_MAX, "%s", ask->socket) >= INSTANCE_PATH_MAX)
 			return command_fail(name, "%s: the path is too long", ask->socket);
 		return EXIT_OK;
 	}
+	if (ask->pid)
+		return find_process(ask->pid, name, path);
 	if (ask->node) {
 		instance_init(&instance, ask->agent ? "agent-" : "", ask->node);
 		snprintf(path, INSTANCE_PATH_MAX, "%s", instance.socket);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Asking a running daemon: which one (--node, --socket), and what it says. `name` is the
+/* Asking a running daemon: which one (--node, --socket, --pid), and what it says. `name` is the
  * command's. */
 #pragma once
 
@@ -10,7 +10,7 @@
 #include "weir/instance.h"
 
 struct ask {
-	const char *node, *socket; /* NULL: the only one that runs here */
+	const char *node, *socket, *pid; /* NULL: the only one that runs here */
 	bool json;
 	bool agent; /* an agent is asked, and `node` is its name */
 };
@@ -18,7 +18,7 @@ struct ask {
 /* Options that every such command has, to be put among its own; letters of short options. */
 #define ASK_OPTIONS                                                                       \
 	{"node", required_argument, NULL, 'n'}, {"socket", required_argument, NULL, 's'}, \
-		{"json", no_argument, NULL, 'j'},                                         \
+		{"pid", required_argument, NULL, 'p'}, {"json", no_argument, NULL, 'j'},  \
 	{                                                                                 \
 		"help", no_argument, NULL, 'h'                                            \
 	}
@@ -26,7 +26,8 @@ struct ask {
 #define ASK_HELP                                                                                \
 	"  -n, --node NAME    which node; needed only where several run on this machine; the\n" \
 	"                     agent NAME is agent-NAME\n"                                       \
-	"      --socket PATH  its control socket, instead\n"
+	"      --socket PATH  its control socket, instead\n"                                    \
+	"      --pid NUMBER   its process, instead\n"
 
 /* Takes such an option: EXIT_OK, or EXIT_USAGE and a word about it. */
 int ask_option(struct ask *ask, const char *name, int option, const char *value);
