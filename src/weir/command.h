@@ -12,7 +12,7 @@ enum { EXIT_OK = 0, EXIT_NO = 1, EXIT_USAGE = 2 };
 typedef int command_run(int argc, char **argv);
 
 command_run command_agent, command_announce, command_check, command_diff, command_drain,
-	command_maint, command_node, command_ready, command_reload, command_restart,
+	command_import, command_maint, command_node, command_ready, command_reload, command_restart,
 	command_run_node, command_sim, command_status, command_stop, command_table, command_trace,
 	command_weight, command_withdraw;
 
