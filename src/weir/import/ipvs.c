@@ -55,10 +55,10 @@ static int refuse(struct reader *reader, const char *wrong, const char *expected
 {
 	const char *text = reader->words[reader->at].text;
 
-	reader->err->line = reader->place.line;
-	reader->err->column = reader->words[reader->at].column;
 	err_set(reader->err, -EINVAL, "\"%s\" %s, expected %s",
 		import_plain(reader->import, text, strlen(text)), wrong, expected);
+	reader->err->line = reader->place.line;
+	reader->err->column = reader->words[reader->at].column;
 	return -EINVAL;
 }
 

@@ -5,11 +5,12 @@
  * the file will have it, so that checks that say the same are the same.
  */
 #include <ctype.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "weir/import/keepalived.h"
+#include "weir/import/probe.h"
 
 enum {
 	DELAY_LOOP_MS = 60000,
@@ -18,24 +19,10 @@ enum {
 	INTERVAL_MAX_MS = 3600000,
 	TIMEOUT_MIN_MS = 10,
 	FALL_MAX = 100,
-	STATUS_MIN = 100,
-	STATUS_MAX = 599,
 	WORDS_MAX = 30, /* of a command; two more go around it */
 	SMTP_PORT = 25,
 };
 #define NOT_GIVEN UINT64_MAX
-
-/* What is known of a checker while it is read. */
-struct probe {
-	struct import *import;
-	const struct keep_node *node;
-	const struct import_backend *backend;
-	struct keep_scope scope;
-	struct import_check check;
-	char *rest; /* beside type and times: ", path: /" */
-	const char *type;
-	uint64_t delay_ms, retry; /* where it is not said */
-};
 
 static const struct {
 	const char *name;
@@ -126,7 +113,7 @@ bool keep_scope_take(struct import *import, struct keep_scope *scope, const stru
 /* --- the text --- */
 
 /* In double quotes, as YAML has it. */
-static const char *quoted(struct import *import, const char *text)
+const char *keep_quoted(struct import *import, const char *text)
 {
 	char *ret = arena_alloc(import->arena, 4 * strlen(text) + 3), *at = ret;
 
@@ -145,9 +132,7 @@ static const char *quoted(struct import *import, const char *text)
 	return ret;
 }
 
-static void add(struct probe *probe, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void add(struct probe *probe, const char *format, ...)
+void keep_check_add(struct probe *probe, const char *format, ...)
 {
 	va_list args;
 	char *more;
@@ -225,119 +210,13 @@ static void note_rest(struct probe *probe, const struct keep_node *node)
 	keep_note_row(probe->import, node, of_all, sizeof(of_all) / sizeof(*of_all));
 }
 
-static const struct keep_node *find(const struct keep_node *block, const char *name)
+const struct keep_node *keep_find(const struct keep_node *block, const char *name)
 {
 	for (const struct keep_node *at = block->children; at; at = at->next) {
 		if (keep_is(at, name))
 			return at;
 	}
 	return NULL;
-}
-
-/* "200", "200-299": appended to a list. */
-static void add_statuses(struct probe *probe, const struct keep_node *node, const char *word,
-			 char **list)
-{
-	char *dash = strchr(word, '-');
-	const char *first = arena_printf(probe->import->arena, "%.*s",
-					 (int)(dash ? dash - word : (long)strlen(word)), word);
-	uint64_t low, high;
-
-	if (!import_number(first, STATUS_MAX, &low) || low < STATUS_MIN ||
-	    (dash ? !import_number(dash + 1, STATUS_MAX, &high) : (high = low, 0)) || high < low ||
-	    strlen(*list) > (STATUS_MAX - STATUS_MIN) * strlen("200, ")) {
-		keep_note(probe->import, node, IMPORT_LOST, "not statuses from 100 to 599");
-		return;
-	}
-	for (uint64_t status = low; status <= high; status++)
-		*list = arena_printf(probe->import->arena, "%s%s%llu", *list, **list ? ", " : "",
-				     (unsigned long long)status);
-}
-
-/* What the status of an answer may be; that of a body's digest does not matter there. */
-static void add_expect(struct probe *probe, const struct keep_node *url)
-{
-	const struct keep_node *node = find(url, "status_code");
-	char *list = arena_strdup(probe->import->arena, "");
-
-	for (size_t i = 1; node && i < node->count; i++)
-		add_statuses(probe, node, keep_word(node, i), &list);
-	add(probe, "expect: [%s]",
-	    *list ? list : "200, 201, 202, 203, 204, 205, 206, 207, 208, 226");
-}
-
-/* A pattern that is a plain text is one that a body contains. */
-static void add_body(struct probe *probe, const struct keep_node *regex)
-{
-	const char *text = keep_word(regex, 1);
-
-	if (*text && !strpbrk(text, "\\^$.|?*+()[]{}") && strlen(text) < 1024)
-		add(probe, "body: %s", quoted(probe->import, text));
-	else
-		keep_note(probe->import, regex, IMPORT_LOST,
-			  "no patterns: body is a text that the answer contains");
-}
-
-static void take_url(struct probe *probe, const struct keep_node *url)
-{
-	const char *path = "/";
-
-	for (const struct keep_node *at = url->children; at; at = at->next) {
-		if (keep_is(at, "path")) {
-			path = keep_word(at, 1);
-		} else if (keep_is(at, "virtualhost")) {
-			probe->scope.virtualhost = keep_word(at, 1);
-		} else if (keep_is(at, "digest")) {
-			keep_note(probe->import, at, IMPORT_LOST,
-				  "no digests: status (and body, a text in the answer) decide");
-		} else if (keep_is(at, "regex") && !find(url, "regex_no_match") &&
-			   !find(url, "regex_options")) {
-			add_body(probe, at);
-		} else if (!keep_is(at, "status_code")) {
-			keep_note(probe->import, at, IMPORT_LOST,
-				  "no patterns: body is a text that the answer contains");
-		}
-	}
-	if (*path != '/' || strpbrk(path, "# \t\n") || strlen(path) > 1024) {
-		keep_note(probe->import, url, IMPORT_LOST, "its path is none: / is written");
-		path = "/";
-	}
-	add(probe, "path: %s", quoted(probe->import, path));
-	add_expect(probe, url);
-}
-
-static void take_http(struct probe *probe)
-{
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				      "0123456789.-_:";
-	bool secure = keep_is(probe->node, "SSL_GET"), sni = false;
-	const struct keep_node *url = find(probe->node, "url");
-	const char *host;
-
-	probe->type = secure ? "https" : "http";
-	probe->delay_ms = 3000;
-	for (const struct keep_node *at = probe->node->children; at; at = at->next) {
-		if (keep_is(at, "enable_sni"))
-			sni = true;
-		else if (keep_is(at, "url") && at != url)
-			keep_note(probe->import, at, IMPORT_LOST, "a check has one path");
-		else if (keep_is(at, "url"))
-			take_url(probe, at);
-	}
-	if (!url)
-		add(probe, "expect: [200, 201, 202, 203, 204, 205, 206, 207, 208, 226]");
-	host = probe->scope.virtualhost;
-	if (host && (!*host || strlen(host) > 253 || strspn(host, letters) != strlen(host))) {
-		keep_note(probe->import, probe->node, IMPORT_LOST, "its virtualhost is no host");
-		host = NULL;
-	}
-	if (host)
-		add(probe, "host: %s", quoted(probe->import, host));
-	if (secure)
-		add(probe, "insecure: true");
-	if (secure && host && !sni)
-		keep_note(probe->import, probe->node, IMPORT_DIFFERS,
-			  "TLS asks for the virtualhost's name");
 }
 
 /* A word of a command, where the server's own address is what the check finds in its environment:
@@ -404,20 +283,21 @@ static bool add_command(struct probe *probe, const struct keep_node *node)
 		shell = arena_printf(probe->import->arena, "%s %s", shell,
 				     shell_word(probe, words[i], &used));
 		plain = arena_printf(probe->import->arena, "%s%s%s", plain, i ? ", " : "",
-				     quoted(probe->import, words[i]));
+				     keep_quoted(probe->import, words[i]));
 	}
 	if (used && strlen(shell) < 1000)
-		add(probe, "command: [\"/bin/sh\", \"-c\", %s]", quoted(probe->import, shell));
+		keep_check_add(probe, "command: [\"/bin/sh\", \"-c\", %s]",
+			       keep_quoted(probe->import, shell));
 	else
-		add(probe, "command: [%s]", plain);
+		keep_check_add(probe, "command: [%s]", plain);
 	return true;
 }
 
 /* Its environment has the backend's address and port, so all servers share one. */
 static void take_misc(struct probe *probe)
 {
-	const struct keep_node *path = find(probe->node, "misc_path");
-	const struct keep_node *timeout = find(probe->node, "misc_timeout");
+	const struct keep_node *path = keep_find(probe->node, "misc_path");
+	const struct keep_node *timeout = keep_find(probe->node, "misc_timeout");
 
 	probe->retry = 0;
 	probe->type = "exec";
@@ -436,7 +316,8 @@ static void take_misc(struct probe *probe)
 static void take_dns(struct probe *probe)
 {
 	static const char *const records[] = {"A", "AAAA", "NS", "SOA", "MX", "TXT"};
-	const struct keep_node *type = find(probe->node, "type"), *name = find(probe->node, "name");
+	const struct keep_node *type = keep_find(probe->node, "type"),
+			       *name = keep_find(probe->node, "name");
 	const char *record = "soa", *query = name ? keep_word(name, 1) : ".";
 
 	probe->type = "dns";
@@ -458,7 +339,7 @@ static void take_dns(struct probe *probe)
 		keep_note(probe->import, name, IMPORT_LOST, "not a name: . is asked for");
 		query = ".";
 	}
-	add(probe, "query: %s, record: %s", quoted(probe->import, query), record);
+	keep_check_add(probe, "query: %s, record: %s", keep_quoted(probe->import, query), record);
 }
 
 /* "Ab12f 3 456": bytes, an odd digit stands for one; NULL: something else, or half a byte that
@@ -486,8 +367,8 @@ static const char *hex_bytes(struct probe *probe, const struct keep_node *node)
 
 static void take_udp(struct probe *probe)
 {
-	const struct keep_node *payload = find(probe->node, "payload");
-	const struct keep_node *reply = find(probe->node, "require_reply");
+	const struct keep_node *payload = keep_find(probe->node, "payload");
+	const struct keep_node *reply = keep_find(probe->node, "require_reply");
 	const char *send = payload ? hex_bytes(probe, payload) : NULL;
 	const char *receive = reply ? hex_bytes(probe, reply) : NULL;
 
@@ -504,17 +385,17 @@ static void take_udp(struct probe *probe)
 			  "a byte of zero is sent: set send");
 		send = "\\\\x00";
 	}
-	add(probe, "send: \"%s\"", send);
+	keep_check_add(probe, "send: \"%s\"", send);
 	if (!receive)
 		keep_note(probe->import, reply, IMPORT_LOST, "any answer will do");
 	else if (*receive)
-		add(probe, "receive: \"%s\"", receive);
+		keep_check_add(probe, "receive: \"%s\"", receive);
 }
 
 static void take_smtp(struct probe *probe)
 {
 	probe->type = "tcp";
-	if (!find(probe->node, "connect_port") && !probe->backend->port)
+	if (!keep_find(probe->node, "connect_port") && !probe->backend->port)
 		probe->check.port = SMTP_PORT;
 	keep_note(probe->import, probe->node, IMPORT_LOST,
 		  "a TCP connection is made, no mail is begun; a program (exec) could");
@@ -554,8 +435,8 @@ static const struct {
 	void (*take)(struct probe *probe);
 	const char *knows; /* its own statements, that take() looks at */
 } takers[] = {
-	{"HTTP_GET", take_http, " url enable_sni "},
-	{"SSL_GET", take_http, " url enable_sni "},
+	{"HTTP_GET", keep_http, " url enable_sni "},
+	{"SSL_GET", keep_http, " url enable_sni "},
 	{"MISC_CHECK", take_misc, " misc_path misc_timeout "},
 	{"DNS_CHECK", take_dns, " type name "},
 	{"UDP_CHECK", take_udp, " payload require_reply "},

@@ -252,7 +252,7 @@ static int take_real(struct keep_tree *tree, struct import_service *service,
 		     const struct keep_node *node, struct keep_scope scope, struct import_way way)
 {
 	struct import *import = tree->import;
-	struct import_backend *backend = import_backend_add(import, service, node->place);
+	struct import_backend *backend = import_backend_add(import, service, node->place), probed;
 	int error = take_end(tree, node, 1, &backend->address, &backend->port);
 
 	backend->way = way;
@@ -268,9 +268,11 @@ static int take_real(struct keep_tree *tree, struct import_service *service,
 	}
 	if (error)
 		return error;
-	if (!backend->port && service->ends)
-		backend->port = service->ends->listen.first;
-	backend->check = keep_check(import, node, backend, scope);
+	probed = *backend;
+	/* Without a port of its own it has the service's. */
+	if (!probed.port && service->ends)
+		probed.port = service->ends->listen.first;
+	backend->check = keep_check(import, node, &probed, scope);
 	return 0;
 }
 
@@ -431,6 +433,16 @@ static void copy_to_marks(struct import_service *service)
 	}
 }
 
+/* Older versions take TCP for it, newer ones UDP; a mark has none. */
+static void settle_proto(struct import *import, struct import_service *service,
+			 const struct keep_node *node)
+{
+	service->proto = IPPROTO_TCP;
+	if (strcmp(keep_word(node, 1), "fwmark") != 0)
+		keep_note(import, node, IMPORT_DIFFERS,
+			  "says no protocol: TCP is written, some versions of keepalived take UDP");
+}
+
 int keep_virtual(struct keep_tree *tree, const struct keep_node *node)
 {
 	struct import_service *service = import_service_add(tree->import, node->place);
@@ -445,7 +457,10 @@ int keep_virtual(struct keep_tree *tree, const struct keep_node *node)
 	service->scheduler_place = node->place;
 	if (!node->has_block)
 		return refuse(tree, node, "has no block");
+	service->proto = 0;
 	error = take_settings(tree, service, node, &scope, &way);
+	if (!service->proto)
+		settle_proto(tree->import, service, node);
 	if (!error)
 		error = take_head(tree, service, node);
 	if (!error)
