@@ -35,6 +35,8 @@ static const struct {
 	{"node", command_node, "drain: take this node out of use, gently; undrain"},
 	{"restart", command_restart,
 	 "put a running daemon's successor in its place, without a gap"},
+	{"import", command_import,
+	 "write a services file from keepalived.conf or from ipvsadm -Sn"},
 	{"stop", command_stop, "end a running daemon: nothing is forwarded any more"},
 	{"table", command_table, "print a pool's table: which backend owns which slot"},
 	{"trace", command_trace, "say what would become of given packets, and why"},
