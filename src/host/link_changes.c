@@ -5,7 +5,7 @@
 #include <net/if.h>
 
 #include "host/host.h"
-#include "host/netlink.h"
+#include "netlink/netlink.h"
 
 static int read_attribute(const struct nlattr *attribute, void *arg)
 {

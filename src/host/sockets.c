@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "host/host.h"
-#include "host/netlink.h"
+#include "netlink/netlink.h"
 
 struct counting {
 	const struct prefix **hosts; /* sorted: VIPs of full length */

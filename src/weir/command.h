@@ -11,29 +11,29 @@ enum { EXIT_OK = 0, EXIT_NO = 1, EXIT_USAGE = 2 };
 
 typedef int command_run(int argc, char **argv);
 
-command_run command_agent,
-	command_agent_status,
-	command_announce,
-	command_capture,
-	command_check,
-	command_diff,
-	command_drain,
-	command_explain,
-	command_import,
-	command_maint,
-	command_names,
-	command_node,
-	command_ready,
-	command_reload,
-	command_restart,
-	command_run_node,
-	command_sim,
-	command_status,
-	command_stop,
-	command_table,
-	command_trace,
-	command_weight,
-	command_withdraw;
+command_run command_agent;
+command_run command_agent_status;
+command_run command_announce;
+command_run command_capture;
+command_run command_check;
+command_run command_diff;
+command_run command_drain;
+command_run command_explain;
+command_run command_import;
+command_run command_maint;
+command_run command_names;
+command_run command_node;
+command_run command_ready;
+command_run command_reload;
+command_run command_restart;
+command_run command_run_node;
+command_run command_sim;
+command_run command_status;
+command_run command_stop;
+command_run command_table;
+command_run command_trace;
+command_run command_weight;
+command_run command_withdraw;
 
 /* As getopt_long; says by itself what is wrong, and then returns '?'. `shorts` begins with ':'. */
 struct option;
