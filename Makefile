@@ -73,7 +73,7 @@ $(BUILD)/gen/%.skel.h:
 	$(call say,GEN)$(BPFTOOL) gen skeleton $(filter %.bpf.o,$^) name $(subst .,_,$*)_bpf > $@
 
 $(UNIT) $(BENCH): $(BUILD)/%: $(BUILD)/%.o $(TEST_LIB) $(BUILD)/libweir.a
-	$(call say,LD )$(CC) $(ALL_CFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+	$(call say,LD )$(CC) $(ALL_CFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcmocka $(LDLIBS)
 
 $(FUZZ): $(BUILD)/%: $(BUILD)/%.o $(TEST_LIB) $(BUILD)/libweir.a
 	$(call say,LD )$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -o $@ $^ -lcmocka $(LDLIBS)
@@ -125,7 +125,7 @@ test-kernel: ## as root: the programs in a virtual machine with Debian 12's own 
 lint: ## format, layers, sizes
 	tools/lint
 
-bench: ## as root: ns a packet of every mode; BENCH_ARGS="--json FILE"
+bench: ## as root: packets, probes, pools, a daemon with 10,000 backends; BENCH_ARGS="--json FILE"
 	+$(SUBMAKE) $(BENCH) $(patsubst %.c,$(BUILD)/%.o,$(wildcard bench/*.bpf.c))
 	$(foreach program,$(BENCH),$(program) $(BENCH_ARGS) &&) :
 

@@ -35,7 +35,7 @@ static struct row *row_of(const char *name)
 	while (at < row_count && strcmp(rows[at].name, name) != 0)
 		at++;
 	if (at == ROWS_MAX) {
-		fprintf(stderr, "control_bench: too many rows\n");
+		fprintf(stderr, "too many rows\n");
 		exit(1);
 	}
 	if (at == row_count)
@@ -43,13 +43,17 @@ static struct row *row_of(const char *name)
 	return &rows[at];
 }
 
-void timing_note(const char *name, uint64_t since_ns)
+void timing_add(const char *name, double value)
 {
-	double ms = (double)(timing_spent_ns() - since_ns) / TIME_MILLI_NS;
 	struct row *row = row_of(name);
 
 	if (row->count < TIMING_ROUNDS)
-		row->ms[row->count++] = ms;
+		row->ms[row->count++] = value;
+}
+
+void timing_note(const char *name, uint64_t since_ns)
+{
+	timing_add(name, (double)(timing_spent_ns() - since_ns) / TIME_MILLI_NS);
 }
 
 void timing_compare(const char *name, const char *base)

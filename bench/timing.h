@@ -16,6 +16,8 @@ uint64_t timing_spent_ns(void);
 /* What was spent since then is the row's next value. A row begins with the first; names stay the
  * caller's. */
 void timing_note(const char *row, uint64_t since_ns);
+/* Any value for the row, of whatever its name says. */
+void timing_add(const char *row, double value);
 /* The row's ratio is `base` through this one; both have noted values of the same rounds. */
 void timing_compare(const char *row, const char *base);
 /* Least, middle and most of each row and its ratio's middle, printed, and as JSON for json_decref. */
