@@ -165,9 +165,9 @@ struct input {
 };
 
 /* Adds what is wrong to `errors`; `root` is filled as far as it was right. *ret_source: the second
- * file's path, for free(). */
-static void fill(const struct input *input, struct arena *arena, void *root, char **ret_source,
-		 struct err_list *errors)
+ * file, its path for free(). */
+static void fill(const struct input *input, struct arena *arena, void *root,
+		 struct source *ret_source, struct err_list *errors)
 {
 	yaml_document_t document;
 	struct reader reader = {
@@ -190,38 +190,23 @@ static void fill(const struct input *input, struct arena *arena, void *root, cha
 
 /* The file's struct, of `size` bytes in the arena; NULL: there are errors, and no arena. */
 static void *parse(const struct input *input, size_t size, struct arena **ret_arena,
-		   char **ret_source, struct err_list *errors)
+		   struct source *ret_source, struct err_list *errors)
 {
 	struct arena *arena = arena_new();
 	void *root = arena_alloc(arena, size);
 	size_t before = errors->count + errors->dropped;
 
-	*ret_source = NULL;
+	*ret_source = (struct source){0};
 	fill(input, arena, root, ret_source, errors);
 	if (errors->count + errors->dropped > before) {
 		err_list_sort(errors);
-		source_name_lines(errors, *ret_source);
+		source_name_lines(errors, ret_source->path);
 		arena_free(arena);
-		free(*ret_source);
+		free(ret_source->path);
 		return NULL;
 	}
 	*ret_arena = arena;
 	return root;
-}
-
-int conf_check_end(const char *text, size_t length, struct err_list *errors)
-{
-	int line = 1, column = 1;
-
-	if (!length || text[length - 1] == '\n')
-		return 0;
-	for (size_t i = 0; i < length; i++) {
-		column = text[i] == '\n' ? 1 : column + 1;
-		line += text[i] == '\n';
-	}
-	err_list_add(errors, line, column,
-		     "the file ends amid a line and may be cut off, expected a newline at its end");
-	return -EINVAL;
 }
 
 int conf_parse_file(const char *text, size_t length, const char *path, struct conf **ret,
@@ -229,7 +214,7 @@ int conf_parse_file(const char *text, size_t length, const char *path, struct co
 {
 	const struct input input = {text, length, path, CONF_FILE_NODE};
 	struct arena *arena;
-	char *source;
+	struct source source;
 	struct conf *conf;
 
 	if (path && conf_check_end(text, length, errors))
@@ -238,9 +223,11 @@ int conf_parse_file(const char *text, size_t length, const char *path, struct co
 	if (!conf)
 		return -EINVAL;
 	conf->arena = arena;
-	if (source)
-		conf->source_file = arena_strdup(arena, source);
-	free(source);
+	conf->ended = conf_ended_of(text, length);
+	conf->source_ended = source.ended;
+	if (source.path)
+		conf->source_file = arena_strdup(arena, source.path);
+	free(source.path);
 	if (!conf->node.name)
 		conf->node.name = default_name(arena);
 	*ret = conf;
@@ -257,7 +244,7 @@ int conf_agent_parse(const char *text, size_t length, struct conf_agent **ret,
 {
 	const struct input input = {text, length, NULL, CONF_FILE_AGENT};
 	struct arena *arena;
-	char *source;
+	struct source source;
 	struct conf_agent *agent = parse(&input, sizeof(*agent), &arena, &source, errors);
 
 	if (!agent)

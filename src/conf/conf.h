@@ -17,6 +17,7 @@
 #include "conf/announce.h"
 #include "conf/conf_check.h"
 #include "conf/endpoint.h"
+#include "conf/file.h"
 
 enum {
 	CONF_FILE_MAX = 16 * 1024 * 1024, /* bytes of a file */
@@ -167,8 +168,9 @@ struct conf {
 	struct conf_node node;
 	struct conf_bgp bgp;
 	struct conf_announcing announcing;
-	const char *source_file; /* where what follows is from; NULL: the same file */
-	const char *seed;        /* any text; "" by default */
+	const char *source_file;               /* where what follows is from; NULL: the same file */
+	struct conf_ended ended, source_ended; /* the two files */
+	const char *seed;                      /* any text; "" by default */
 	struct conf_pool *pools;
 	size_t pool_count;
 	struct conf_service *services;
@@ -205,12 +207,6 @@ struct conf_agent {
 	struct arena *arena;
 };
 
-/*
- * Reads a file whole. *ret is for free(), ends with a zero beyond *ret_length, and is NULL when it
- * fails. "-" is standard input. Anything else than a regular file of CONF_FILE_MAX bytes at most
- * is refused, and a FIFO is not waited for.
- */
-int conf_read(const char *path, char **ret, size_t *ret_length, struct err *err);
 /* Whether the text has the top-level key of an agent's file. */
 bool conf_is_agent(const char *text, size_t length);
 /* The name where the file gives none: the host's, and in another network namespace than that of

@@ -26,7 +26,7 @@ enum {
 /* 0 and a document with a root, which yaml_document_delete frees, or -EINVAL and an error. */
 int tree_load(const char *text, size_t length, yaml_document_t *ret, struct err_list *errors);
 
-/* --- conf.c --- */
+/* --- file.c --- */
 
 /* Whoever writes a file line by line ends the last one, too: without that it may be cut off. */
 int conf_check_end(const char *text, size_t length, struct err_list *errors);

@@ -176,7 +176,8 @@ static int graft(yaml_document_t *document, const char *text, size_t length,
 	return ret;
 }
 
-int source_graft(yaml_document_t *document, const char *path, char **ret, struct err_list *errors)
+int source_graft(yaml_document_t *document, const char *path, struct source *ret,
+		 struct err_list *errors)
 {
 	const yaml_node_t *root = yaml_document_get_root_node(document);
 	const yaml_node_t *file = find(document, find(document, root, "source"), "file");
@@ -185,19 +186,20 @@ int source_graft(yaml_document_t *document, const char *path, char **ret, struct
 	char *text;
 	int error;
 
-	*ret = NULL;
+	*ret = (struct source){0};
 	/* What is wrong with the key itself the reader says. */
 	if (!file || file->type != YAML_SCALAR_NODE || !file->data.scalar.length)
 		return 0;
-	*ret = resolve(path, (const char *)file->data.scalar.value);
-	if (!*ret) {
+	ret->path = resolve(path, (const char *)file->data.scalar.value);
+	if (!ret->path) {
 		err_list_add(errors, 0, 0, "out of memory");
 		return -EINVAL;
 	}
-	if (conf_read(*ret, &text, &length, &err)) {
+	if (conf_read(ret->path, &text, &length, &err)) {
 		err_list_add(errors, place_of(file).line, place_of(file).column, "%s", err.text);
 		return -EINVAL;
 	}
+	ret->ended = conf_ended_of(text, length);
 	error = graft(document, text, length, errors);
 	free(text);
 	return error;

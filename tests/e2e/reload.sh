@@ -18,7 +18,7 @@ set -u
 
 PEERS=$ROOT/build/tests/e2e
 LIVE=150 PORT=80 BACKENDS=4
-SEED=demo SIZE=251 LISTED="1 2 3" EXTRA=false OTHER_VIP=false FEATURES=
+SEED=demo MARK='' SIZE=251 LISTED="1 2 3" EXTRA=false OTHER_VIP=false FEATURES=
 declare -A WEIGHT=() STATE=()
 
 backends() {
@@ -53,6 +53,7 @@ config() {
 	say "- {name: shop4, vips: [$vip4], listen: [tcp/80], pool: web4$FEATURES}"
 	say "- {name: shop6, vips: [\"$VIP6\"], listen: [tcp/80], pool: web6$FEATURES}"
 	! $EXTRA || say "- {name: more, vips: [198.51.100.77], listen: [tcp/81], pool: spare}"
+	[ -z "$MARK" ] || say "$MARK"
 }
 
 configuration() { node_status 1 | jq -r ".configuration.$1"; }
@@ -177,16 +178,23 @@ must_not "what needs a restart is refused" reload
 must "and said" grep -q "node.interfaces differs" "$DIR/answer"
 must "what ran runs" test "$(configuration generation)$(configuration digest)" = \
 	"$generation$digest"
-config >"$DIR/whole.yaml"
-size=$(stat -c %s "$DIR/whole.yaml")
-for ((i = 100; i < size; i += 100)); do
-	at=$i
-	# Between two lines it may be a whole one.
-	[ -n "$(head -c $at "$DIR/whole.yaml" | tail -c 1)" ] || at=$((at - 1))
-	head -c $at "$DIR/whole.yaml" >"$DIR/two.yaml"
-	! reload || fail "cut off at $i bytes it is taken: $(cat "$DIR/answer")"
-done
-say "ok - cut off at every 100 bytes it is refused"
+MARK=...
+config >"$DIR/two.yaml"
+must "a mark at its end is no change" reload
+must "and no other generation" test "$(configuration generation)$(configuration digest)" = \
+	"$generation$digest"
+
+# cut_off FILE: written shorter, by any number of hundreds of bytes, and at the end of each line.
+cut_off() {
+	local whole=$DIR/whole.yaml at
+	cp "$1" "$whole"
+	for at in $(seq 100 100 $(($(stat -c %s "$whole") - 1))) $(grep -b '' "$whole" | sed 's/:.*//'); do
+		head -c "$at" "$whole" >"$1"
+		! reload || fail "cut off at $at bytes it is taken: $(cat "$DIR/answer")"
+	done
+	cp "$whole" "$1"
+}
+must "cut off at every 100 bytes and after any line it is refused" cut_off "$DIR/two.yaml"
 must "what ran runs" test "$(configuration generation)$(configuration digest)" = \
 	"$generation$digest"
 config >"$DIR/two.yaml"
@@ -206,6 +214,7 @@ must "the next generation runs" wait_for 5 applied "$generation"
 (
 	sed '/^seed:/,$d' "$DIR/new.yaml"
 	say "source: {file: services.yaml}"
+	say "$MARK"
 ) >"$DIR/two.yaml"
 must "services in a file of their own are taken" reload
 WEIGHT[3]=30
@@ -213,6 +222,8 @@ config >"$DIR/new.yaml"
 generation=$(configuration generation)
 services >"$DIR/services.yaml"
 must "that one is followed, too" wait_for 5 applied $((generation + 1))
+must "cut off at every 100 bytes that one is refused, too" cut_off "$DIR/services.yaml"
+must "the whole one is no change" reload
 sed 's/pool: web6/pool: web66/' "$DIR/services.yaml" >"$DIR/wrong"
 mv "$DIR/wrong" "$DIR/services.yaml"
 must "its mistakes are seen" wait_for 5 refused

@@ -117,11 +117,103 @@ static void test_mistakes(void **state)
 	expect(NODE "source: {}\nbad: 1\n", SERVICES, 3, false, "unknown key");
 }
 
+/* --- marks at the end --- */
+
+static const char marked_node[] = NODE "# more\nsource: {file: services.yaml}\n...\n";
+static const char marked_services[] = SERVICES "...\n";
+
+static struct conf *load_both(void)
+{
+	struct err_list errors = {0};
+	struct conf *conf;
+
+	write_file("node.yaml", marked_node);
+	write_file("services.yaml", marked_services);
+	assert_int_equal(conf_load(in_dir("node.yaml"), &conf, &errors), 0);
+	assert_int_equal(conf_check_marks(conf, conf, &errors), 0);
+	return conf;
+}
+
+/* As a daemon that runs `running` would; where the first mistake is. */
+static struct err_list refused(const struct conf *running)
+{
+	struct err_list errors = {0};
+	struct conf *conf;
+
+	if (conf_load(in_dir("node.yaml"), &conf, &errors) == 0) {
+		assert_int_not_equal(conf_check_marks(running, conf, &errors), 0);
+		conf_free(conf);
+	}
+	assert_true(errors.count > 0);
+	return errors;
+}
+
+/* Either file, cut off at any place, is refused where that file was marked. */
+static void test_cut(void **state)
+{
+	struct conf *running = load_both();
+	const char *const names[] = {"node.yaml", "services.yaml"};
+	const char *const texts[] = {marked_node, marked_services};
+
+	(void)state;
+	for (size_t file = 0; file < 2; file++) {
+		for (size_t length = 0; length < strlen(texts[file]); length++) {
+			char part[sizeof(marked_services) + sizeof(marked_node)];
+			struct err_list errors;
+
+			snprintf(part, sizeof(part), "%.*s", (int)length, texts[file]);
+			write_file(names[file], part);
+			errors = refused(running);
+			err_list_fini(&errors);
+		}
+		write_file(names[file], texts[file]);
+	}
+	conf_free(running);
+}
+
+/* Where it is said to be, and what is no mark. */
+static void test_marks(void **state)
+{
+	struct conf *running = load_both(), *other;
+	struct err_list errors;
+
+	(void)state;
+	write_file("services.yaml", SERVICES);
+	errors = refused(running);
+	assert_string_equal(errors.errors[0].file, in_dir("services.yaml"));
+	assert_int_equal(errors.errors[0].line, 3);
+	err_list_fini(&errors);
+	write_file("services.yaml", SERVICES "... # more\n");
+	errors = refused(running);
+	err_list_fini(&errors);
+	write_file("services.yaml", marked_services);
+	write_file("node.yaml", NODE "source: {file: services.yaml}\n# ...\n");
+	errors = refused(running);
+	assert_null(errors.errors[0].file);
+	assert_int_equal(errors.errors[0].line, 3);
+	err_list_fini(&errors);
+	/* Another second file is none that was marked; and who had no mark asks for none. */
+	write_file("node.yaml", NODE SERVICES "...\n");
+	assert_int_equal(conf_load(in_dir("node.yaml"), &other, &errors), 0);
+	assert_int_equal(conf_check_marks(running, other, &errors), 0);
+	conf_free(running);
+	write_file("node.yaml", NODE SERVICES);
+	assert_int_equal(conf_load(in_dir("node.yaml"), &running, &errors), 0);
+	assert_int_equal(conf_check_marks(running, other, &errors), 0);
+	conf_free(other);
+	assert_int_equal(conf_load(in_dir("node.yaml"), &other, &errors), 0);
+	assert_int_equal(conf_check_marks(running, other, &errors), 0);
+	conf_free(other);
+	conf_free(running);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_taken, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_mistakes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_cut, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_marks, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests_name("source", tests, NULL, NULL);

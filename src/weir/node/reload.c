@@ -254,6 +254,13 @@ static void follow_second(struct reload *reload, const char *file)
 		log_warn("the second file is not followed", "file=%s", log_quote(file).text);
 }
 
+/* A mark at a file's end, alone, is no other configuration, but counts from now on. */
+static void take_ends(struct conf *running, const struct conf *same)
+{
+	running->ended = same->ended;
+	running->source_ended = same->source_ended;
+}
+
 /* What was read is another file's, or what is wrong with it. */
 static void take(struct reload *reload, struct load *load)
 {
@@ -262,6 +269,7 @@ static void take(struct reload *reload, struct load *load)
 	if (!load->conf) {
 		refuse(reload, &load->errors);
 	} else if (strcmp(load->digest.whole, reload->running.whole) == 0) {
+		take_ends((struct conf *)reload->app->conf, load->conf);
 		conf_free(load->conf);
 		err_list_fini(&reload->refusal);
 		reload->outcome = UNCHANGED;

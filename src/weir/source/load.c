@@ -44,6 +44,11 @@ static void work(uv_work_t *work)
 		conf_free(load->conf);
 		load->conf = NULL;
 	}
+	if (load->conf && load->running &&
+	    conf_check_marks(load->running, load->conf, &load->errors)) {
+		conf_free(load->conf);
+		load->conf = NULL;
+	}
 	if (load->conf && load->running)
 		built_make(load->conf, load->running, time_now_ms(), &load->built);
 	load->took_ns = time_now_ns() - started_ns;
