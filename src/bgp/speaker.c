@@ -385,6 +385,11 @@ void bgp_remove_peer(struct bgp_peer *peer)
 	uv_close((uv_handle_t *)&peer->timer, on_peer_closed);
 }
 
+bool bgp_peer_has_password(const struct bgp_peer *peer, const char *password)
+{
+	return strcmp(peer->password, password ? password : "") == 0;
+}
+
 void bgp_peer_lost(struct bgp_peer *peer, const char *why)
 {
 	struct wire_notice cease = session_cease(peer, WIRE_CEASE_BFD_DOWN, NULL);

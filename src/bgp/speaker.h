@@ -144,6 +144,9 @@ int bgp_add_peer(struct bgp *bgp, const struct bgp_peer_spec *spec, bgp_changed 
 /* Cease/peer de-configured, and the peer is gone: no callback comes any more. */
 void bgp_remove_peer(struct bgp_peer *peer);
 
+/* Whether its sessions are signed by this one; NULL: by none. */
+bool bgp_peer_has_password(const struct bgp_peer *peer, const char *password);
+
 /*
  * Announces, or changes what is announced of the same prefix; the same again is nothing. Changes of
  * one loop turn leave together. -EINVAL (bits past the length, too many communities), -ENOSPC.

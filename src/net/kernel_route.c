@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/rtnetlink.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "netlink/netlink.h"
@@ -42,11 +43,31 @@ static struct nlmsghdr *about(char *buffer, uint16_t type, uint16_t flags, uint3
 
 /* --- looking --- */
 
+/* While a table changes the kernel's listing of it may have gaps (NLM_F_DUMP_INTR): once more. */
+enum { TRIES = 10 };
+
+/* What was found, kept until all is: then the table may be changed. */
 struct look {
 	uint32_t table;
-	kernel_route_seen *each;
-	void *arg;
+	struct prefix *found;
+	size_t count, room;
 };
+
+static bool keep(struct look *look, const struct prefix *prefix)
+{
+	size_t room = look->room ? 2 * look->room : 64;
+	struct prefix *found = look->found;
+
+	if (look->count == look->room) {
+		found = reallocarray(found, room, sizeof(*found));
+		if (!found)
+			return false;
+		look->found = found;
+		look->room = room;
+	}
+	found[look->count++] = *prefix;
+	return true;
+}
 
 struct seen {
 	const struct nlattr *dst, *table;
@@ -67,7 +88,7 @@ static int read_attribute(const struct nlattr *attribute, void *arg)
 static int look_at(const struct nlmsghdr *message, void *arg)
 {
 	const struct rtmsg *route = mnl_nlmsg_get_payload(message);
-	const struct look *look = arg;
+	struct look *look = arg;
 	struct seen seen = {0};
 	struct prefix prefix;
 	size_t room;
@@ -84,27 +105,42 @@ static int look_at(const struct nlmsghdr *message, void *arg)
 		return MNL_CB_OK;
 	prefix.addr = addr_from_bytes(route->rtm_family, mnl_attr_get_payload(seen.dst));
 	prefix.length = route->rtm_dst_len;
-	look->each(look->arg, &prefix);
-	return MNL_CB_OK;
+	if (keep(look, &prefix))
+		return MNL_CB_OK;
+	errno = ENOMEM;
+	return MNL_CB_ERROR;
+}
+
+static int look_through(struct look *look, unsigned char family)
+{
+	size_t before = look->count;
+	int code = -EINTR;
+
+	for (int i = 0; code == -EINTR && i < TRIES; i++) {
+		char buffer[NETLINK_REQUEST_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
+		struct nlmsghdr *request = begin(buffer, RTM_GETROUTE, NLM_F_DUMP, look->table);
+
+		((struct rtmsg *)mnl_nlmsg_get_payload(request))->rtm_family = family;
+		look->count = before;
+		code = netlink_ask(NETLINK_ROUTE, request, look_at, look);
+	}
+	/* A table is made by its first route. */
+	return code == -ENOENT ? 0 : code;
 }
 
 int kernel_route_list(uint32_t table, kernel_route_seen *each, void *arg, struct err *err)
 {
-	static const unsigned char families[] = {AF_INET, AF_INET6};
-	struct look look = {table, each, arg};
+	struct look look = {.table = table};
+	int code = look_through(&look, AF_INET);
 
-	for (size_t i = 0; i < sizeof(families); i++) {
-		char buffer[NETLINK_REQUEST_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
-		struct nlmsghdr *request = begin(buffer, RTM_GETROUTE, NLM_F_DUMP, table);
-		int code;
-
-		((struct rtmsg *)mnl_nlmsg_get_payload(request))->rtm_family = families[i];
-		code = netlink_ask(NETLINK_ROUTE, request, look_at, &look);
-		/* A table is made by its first route. */
-		if (code && code != -ENOENT)
-			return err_set(err, code, "cannot list routing table %u: %s", table,
-				       strerror(-code));
-	}
+	if (!code)
+		code = look_through(&look, AF_INET6);
+	for (size_t i = 0; !code && i < look.count; i++)
+		each(arg, &look.found[i]);
+	free(look.found);
+	if (code)
+		return err_set(err, code, "cannot list routing table %u: %s", table,
+			       strerror(-code));
 	return 0;
 }
 

@@ -17,6 +17,6 @@
 int kernel_route_add(uint32_t table, const struct prefix *prefix, struct err *err);
 /* 0 also where there is none. Another's stays. */
 int kernel_route_remove(uint32_t table, const struct prefix *prefix, struct err *err);
-/* Ours in the table. `each` must not change the table. */
+/* Ours in the table, all found before the first is told: `each` may change the table. */
 typedef void kernel_route_seen(void *arg, const struct prefix *prefix);
 int kernel_route_list(uint32_t table, kernel_route_seen *each, void *arg, struct err *err);

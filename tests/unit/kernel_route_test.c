@@ -15,7 +15,7 @@
 
 #include "net/kernel_route.h"
 
-enum { TABLE = 1000, SEEN_MAX = 8 };
+enum { TABLE = 1000, MANY_TABLE = 1001, MANY = 1500 };
 
 static struct prefix prefix_of(const char *text)
 {
@@ -83,6 +83,33 @@ static void test_tables(void **state)
 	}
 }
 
+static void drop_seen(void *arg, const struct prefix *prefix)
+{
+	size_t *count = arg;
+	struct err err;
+
+	assert_int_equal(kernel_route_remove(MANY_TABLE, prefix, &err), 0);
+	++*count;
+}
+
+/* More than the kernel lists in one go, each removed as it is told: none is passed over. */
+static void test_many_that_go(void **state)
+{
+	struct err err;
+	size_t count = 0;
+
+	(void)state;
+	for (int i = 0; i < MANY; i++) {
+		char text[ADDR_TEXT_MAX];
+
+		snprintf(text, sizeof(text), i & 1 ? "2001:db8:%x::1" : "2001:db9:%x::1", i >> 1);
+		add(MANY_TABLE, text);
+	}
+	assert_int_equal(kernel_route_list(MANY_TABLE, drop_seen, &count, &err), 0);
+	assert_int_equal(count, MANY);
+	expect(MANY_TABLE, "");
+}
+
 /* What another has stays another's. */
 static void test_strangers(void **state)
 {
@@ -107,6 +134,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tables),
+		cmocka_unit_test(test_many_that_go),
 		cmocka_unit_test(test_strangers),
 	};
 

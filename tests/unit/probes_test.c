@@ -159,6 +159,8 @@ static void test_udp_silence(void **state)
 #define DNS_MESSAGE(flags, code, questions, answers) \
 	"\0\0" flags code "\0" questions "\0" answers "\0\0\0\0"
 #define DNS_QUESTION "\1A\1b\0\0\1\0\1"
+/* Of the name of the question, with four bytes. */
+#define DNS_RECORD(type) "\xc0\14\0" type "\0\1\0\0\0\0\0\4\12\0\0\1"
 
 static void test_dns(void **state)
 {
@@ -168,7 +170,30 @@ static void test_dns(void **state)
 		const char *error;
 	} rows[] = {
 #define ROW(text, error) {text, sizeof(text) - 1, error}
-		ROW(DNS_MESSAGE("\x81", "\x80", "\1", "\1") DNS_QUESTION "\xc0", ""),
+		ROW(DNS_MESSAGE("\x81", "\x80", "\1", "\1") DNS_QUESTION DNS_RECORD("\1"), ""),
+		ROW(DNS_MESSAGE("\x81", "\x80", "\1", "\1") DNS_QUESTION
+		    "\1a\1b\0\0\1\0\1\0\0\0\0\0\4\12\0\0\1",
+		    ""),
+		/* The name that has it; and a record of another type before it. */
+		ROW(DNS_MESSAGE("\x81", "\x80", "\1", "\1") DNS_QUESTION DNS_RECORD("\5"), ""),
+		ROW(DNS_MESSAGE("\x81", "\x80", "\1", "\2") DNS_QUESTION DNS_RECORD("\x2e")
+			    DNS_RECORD("\1"),
+		    ""),
+		ROW(DNS_MESSAGE("\x81", "\x80", "\1", "\1") DNS_QUESTION DNS_RECORD("\x2e"),
+		    "the answer has no record"),
+		/* Fewer records than it says, or cut within one. */
+		ROW(DNS_MESSAGE("\x81", "\x80", "\1", "\1") DNS_QUESTION "\xc0",
+		    "the answer is not DNS, or cut"),
+		ROW(DNS_MESSAGE("\x81", "\x80", "\1", "\1") DNS_QUESTION,
+		    "the answer is not DNS, or cut"),
+		ROW(DNS_MESSAGE("\x81", "\x80", "\1", "\2") DNS_QUESTION DNS_RECORD("\1"),
+		    "the answer is not DNS, or cut"),
+		ROW(DNS_MESSAGE("\x81", "\x80", "\1", "\1") DNS_QUESTION
+		    "\xc0\14\0\1\0\1\0\0\0\0\xff\xff",
+		    "the answer is not DNS, or cut"),
+		ROW(DNS_MESSAGE("\x81", "\x80", "\1", "\1") DNS_QUESTION "\x80\14",
+		    "the answer is not DNS, or cut"),
+		ROW(DNS_MESSAGE("\x83", "\x80", "\1", "\1") DNS_QUESTION "\xc0", ""),
 		ROW(DNS_MESSAGE("\x83", "\x80", "\1", "\0") DNS_QUESTION, ""),
 		ROW(DNS_MESSAGE("\x81", "\x80", "\1", "\0") DNS_QUESTION,
 		    "the answer has no record"),

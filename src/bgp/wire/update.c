@@ -119,8 +119,10 @@ static int take_mp(struct parse *parse, const struct attribute *attribute)
 	/* Section 3 (g): which of two would count? */
 	if (parse->seen[attribute->type])
 		return notice_fault(parse->fault, WIRE_ERR_UPDATE, WIRE_BAD_ATTRIBUTES);
+	/* Section 3 (c): its routes can still be read. */
 	if ((attribute->flags & (FLAG_OPTIONAL | FLAG_TRANSITIVE)) != FLAG_OPTIONAL)
-		return optional_fault(parse, attribute);
+		treat(parse->update, WIRE_AS_IF_WITHDRAWN, attribute->type,
+		      "an MP attribute has the flags of another");
 	return attribute->type == ATTRIBUTE_MP_REACH ? take_reach(parse, attribute)
 						     : take_unreach(parse, attribute);
 }
@@ -246,6 +248,9 @@ int wire_update_parse(const struct wire_session *session, const uint8_t *message
 		err = take_attributes(&parse, &list);
 	if (err)
 		return err;
+	/* Section 5.2: routes that cannot be found cannot count as withdrawn. */
+	if (update.treatment == WIRE_AS_IF_WITHDRAWN && parse.reached == 0)
+		return notice_fault(ret_fault, WIRE_ERR_UPDATE, WIRE_BAD_ATTRIBUTES);
 	check_mandatory(&parse, body.left > 0);
 	find_end(&parse, &withdrawn, &body);
 	if (update.treatment == WIRE_AS_IF_WITHDRAWN) {

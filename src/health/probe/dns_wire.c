@@ -7,7 +7,11 @@
 
 enum {
 	LABEL_MAX = 63,
+	POINTER = 0xc0,   /* to the rest of a name */
+	RECORD_HEAD = 10, /* what a record has between its name and its data */
 	CLASS_IN = 1,
+	TYPE_CNAME = 5,
+	TYPE_ANY = 255,
 	FLAG_RESPONSE = 0x80, /* in the third byte of the header */
 	FLAG_TRUNCATED = 0x02,
 	FLAG_RECURSION = 0x01,
@@ -76,6 +80,47 @@ static int same_question(const uint8_t *a, const uint8_t *b, size_t length)
 	return 1;
 }
 
+/* Past the name at *at; 0: it is cut. */
+static int skip_name(const uint8_t *message, size_t length, size_t *at)
+{
+	while (*at < length) {
+		uint8_t label = message[*at];
+
+		if (label & POINTER) {
+			*at += 2;
+			return (label & POINTER) == POINTER && *at <= length;
+		}
+		*at += 1u + label;
+		if (label == 0)
+			return *at <= length;
+	}
+	return 0;
+}
+
+/* Whether there is a record of what was asked for, or of the name that has it. An answer that is
+ * too long for a datagram says so, and need not have it. */
+static enum dns_answer judge_records(const uint8_t *answer, size_t length, size_t at,
+				     unsigned wanted)
+{
+	unsigned count = get16(answer + 6);
+	int truncated = answer[2] & FLAG_TRUNCATED, found = truncated;
+
+	for (unsigned i = 0; i < count; i++) {
+		const uint8_t *head;
+		unsigned type;
+
+		if (!skip_name(answer, length, &at) || length - at < RECORD_HEAD)
+			return truncated ? DNS_ANSWERED : DNS_BAD;
+		head = answer + at;
+		type = get16(head);
+		at += RECORD_HEAD + get16(head + 8);
+		if (at > length)
+			return truncated ? DNS_ANSWERED : DNS_BAD;
+		found |= type == wanted || type == TYPE_CNAME || wanted == TYPE_ANY;
+	}
+	return found ? DNS_ANSWERED : DNS_EMPTY;
+}
+
 enum dns_answer dns_judge(const uint8_t *question, size_t question_length, const uint8_t *answer,
 			  size_t length, unsigned *ret_code)
 {
@@ -101,7 +146,8 @@ enum dns_answer dns_judge(const uint8_t *question, size_t question_length, const
 		*ret_code = code;
 		return DNS_ERROR;
 	}
-	return get16(answer + 6) || answer[2] & FLAG_TRUNCATED ? DNS_ANSWERED : DNS_EMPTY;
+	return judge_records(answer, length, question_length,
+			     get16(question + question_length - 4));
 }
 
 const char *dns_code_name(unsigned code)

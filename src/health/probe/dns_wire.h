@@ -13,11 +13,11 @@ enum {
 };
 
 enum dns_answer {
-	DNS_ANSWERED, /* without an error, and with a record (or truncated) */
+	DNS_ANSWERED, /* without an error, and with a record of that type (or truncated) */
 	DNS_FOREIGN,  /* no answer to this question */
 	DNS_BAD,      /* cut, or not a DNS message */
 	DNS_ERROR,    /* an error code, in *ret_code */
-	DNS_EMPTY,    /* no record */
+	DNS_EMPTY,    /* no such record */
 };
 
 /* A question for a name's record into DNS_QUESTION_MAX bytes; its length, or -EINVAL: no name. */

@@ -273,6 +273,9 @@ static void take(struct reload *reload, struct load *load)
 		conf_free(load->conf);
 		err_list_fini(&reload->refusal);
 		reload->outcome = UNCHANGED;
+		/* What it names may be another: a router's password. */
+		if (reload->is_asked)
+			announcer_take(reload->app);
 	} else {
 		apply(reload);
 	}

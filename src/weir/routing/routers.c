@@ -41,6 +41,21 @@ static bool same_text(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
+/* A file that cannot be read now changes nothing: routers_check has said so. */
+static bool has_secret(const struct router *router)
+{
+	char secret[SECRET_MAX + 1];
+	struct err err;
+	bool same;
+
+	if (!router->password_file || secret_read(router->password_file, secret, &err))
+		return true;
+	same = bgp_peer_has_password(router->peer, secret);
+	secret_wipe(secret);
+	return same;
+}
+
+/* But for BFD, whose session changes without the speaker's. */
 static bool same_router(const struct router *router, const struct conf_bgp *bgp,
 			const struct conf_peer *peer)
 {
@@ -52,10 +67,8 @@ static bool same_router(const struct router *router, const struct conf_bgp *bgp,
 	       have->hops == peer->hops && have->gtsm == peer->gtsm &&
 	       have->passive == peer->passive &&
 	       have->extended_next_hop == peer->extended_next_hop &&
-	       have->bfd.interval_ms == peer->bfd.interval_ms &&
-	       have->bfd.multiplier == peer->bfd.multiplier &&
 	       addr_equal(&router->next_hop4, &bgp->next_hop4) &&
-	       addr_equal(&router->next_hop6, &bgp->next_hop6);
+	       addr_equal(&router->next_hop6, &bgp->next_hop6) && has_secret(router);
 }
 
 static void remove_router(struct router *router)
@@ -202,6 +215,27 @@ static const struct conf_peer *find_peer(const struct conf_bgp *conf, const stru
 	return NULL;
 }
 
+/* BFD as it is wanted now, beside a session that stays. */
+static int take_bfd(struct routers *routers, struct router *router, const struct conf_peer *peer,
+		    struct err *err)
+{
+	const struct conf_bfd before = router->conf.bfd;
+
+	router->conf.bfd = peer->bfd;
+	if (!router->session)
+		return add_session(routers, router, err);
+	if (!peer->bfd.interval_ms) {
+		bfd_remove(router->session);
+		router->session = NULL;
+		return 0;
+	}
+	if (before.interval_ms == peer->bfd.interval_ms &&
+	    before.multiplier == peer->bfd.multiplier)
+		return 0;
+	return bfd_change(router->session, peer->bfd.interval_ms, (uint8_t)peer->bfd.multiplier,
+			  err);
+}
+
 static bool has_router(const struct routers *routers, const struct conf_bgp *conf,
 		       const struct conf_peer *peer)
 {
@@ -226,10 +260,17 @@ bool routers_take(struct routers *routers, const struct conf_bgp *conf)
 	if (!same_spec(&spec, &routers->spec))
 		return false;
 	for (size_t i = 0; i < routers->count; i++) {
-		if (find_peer(conf, routers->list[i]))
-			routers->list[kept++] = routers->list[i];
-		else
-			remove_router(routers->list[i]);
+		struct router *router = routers->list[i];
+		const struct conf_peer *peer = find_peer(conf, router);
+		struct err err;
+
+		if (!peer) {
+			remove_router(router);
+			continue;
+		}
+		routers->list[kept++] = router;
+		if (take_bfd(routers, router, peer, &err))
+			log_error("a router has no BFD", "reason=%s", log_quote(err.text).text);
 	}
 	routers->count = kept;
 	for (size_t i = 0; i < conf->peer_count; i++) {
