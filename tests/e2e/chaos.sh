@@ -629,7 +629,7 @@ start_clients() {
 	mkfifo "$DIR/control"
 	exec {CONTROL}<>"$DIR/control"
 	spawn clients client "$PEERS/clients" "$DIR/control" "$LIVE" "$SEED" $PORT $VIP4 "$VIP6"
-	wait_for 20 live $((LIVE * 95 / 100)) || fail "$LIVE connections are alive"
+	wait_for 40 live $((LIVE * 95 / 100)) || fail "$LIVE connections are alive"
 	say "$reported"
 }
 
