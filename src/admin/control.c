@@ -28,6 +28,7 @@ enum {
 	MODE = 0660,
 	DIRECTORY_MODE = 0755,
 	BACKLOG = 64,
+	GROUPS_MAX = 256,          /* of a client, that are looked at */
 	PAUSE_MS = 100,            /* after a failed accept, until the next */
 	SEND_MAX = 256 * 1024,     /* bytes a send */
 	SENDS_MAX = 16,            /* sends a turn of the loop */
@@ -44,6 +45,7 @@ struct client {
 	char *answer; /* NULL: still reading */
 	size_t answer_length, sent;
 	size_t request_length;
+	bool is_stranger;                      /* may not ask */
 	char request[CONTROL_REQUEST_MAX + 1]; /* and its newline */
 };
 
@@ -60,6 +62,8 @@ struct control {
 	bool closing;
 	dev_t device; /* of the socket's name in the file system */
 	ino_t inode;
+	uid_t owner;
+	gid_t group;
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 };
 
@@ -113,10 +117,12 @@ static json_t *ask_handler(struct client *client)
 {
 	struct control *control = client->control;
 	json_error_t error;
-	json_t *request =
-		json_loadb(client->request, client->request_length, JSON_REJECT_DUPLICATES, &error);
-	json_t *answer;
+	json_t *request, *answer;
 
+	if (client->is_stranger)
+		return error_answer("permission denied: root and the socket's group may ask");
+	request =
+		json_loadb(client->request, client->request_length, JSON_REJECT_DUPLICATES, &error);
 	if (!request)
 		return error_answer("the request is no JSON, or has a key twice");
 	if (json_is_object(request))
@@ -226,6 +232,38 @@ static void on_client(uv_poll_t *poll, int status, int events)
 
 /* Clients arrive */
 
+/* Who asks has groups that its credentials name as one, or among those beside. */
+static bool has_group(int fd, const struct ucred *peer, gid_t group)
+{
+	gid_t groups[GROUPS_MAX];
+	socklen_t length = sizeof(groups);
+
+	if (peer->gid == group)
+		return true;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &length))
+		return false;
+	for (size_t i = 0; i < length / sizeof(groups[0]); i++) {
+		if (groups[i] == group)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The name's mode keeps others out already; but a mode is changed in a moment, and a descriptor may
+ * be handed on. As the kernel says it, of when the client connected. Where it does not, nobody but
+ * root has a say.
+ */
+static bool may_ask(const struct control *control, int fd)
+{
+	struct ucred peer = {.uid = (uid_t)-1};
+	socklen_t length = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length))
+		return false;
+	return peer.uid == 0 || peer.uid == control->owner || has_group(fd, &peer, control->group);
+}
+
 static int client_new(struct control *control, int fd)
 {
 	struct client *client = calloc(1, sizeof(*client));
@@ -248,6 +286,7 @@ static int client_new(struct control *control, int fd)
 	control->handles++;
 	uv_poll_start(&client->poll, UV_READABLE, on_client);
 	uv_timer_start(&client->timer, on_late, CONTROL_TIMEOUT_MS, 0);
+	client->is_stranger = !may_ask(control, fd);
 	return 0;
 }
 
@@ -353,6 +392,8 @@ static int bind_path(struct control *control, struct err *err)
 	}
 	control->device = made.st_dev;
 	control->inode = made.st_ino;
+	control->owner = made.st_uid;
+	control->group = made.st_gid;
 	control->fd = fd;
 	return 0;
 }

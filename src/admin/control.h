@@ -3,8 +3,10 @@
  * The control socket: a Unix stream socket on which the command line asks a running daemon. One
  * request a connection: a JSON object on one line; one JSON object back, then the end. An answer
  * that failed is {"error": "text"}. Requests are at most CONTROL_REQUEST_MAX bytes, connections
- * at most CONTROL_CLIENTS_MAX; a client that dawdles is cut after CONTROL_TIMEOUT_MS. The server
- * runs on the loop's thread; control_call blocks and is for the command line.
+ * at most CONTROL_CLIENTS_MAX; a client that dawdles is cut after CONTROL_TIMEOUT_MS. Root, the
+ * socket's owner and its group are answered; others are told that they may not ask, whatever the
+ * path's mode says. The server runs on the loop's thread; control_call blocks and is for the
+ * command line.
  */
 #pragma once
 

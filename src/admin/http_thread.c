@@ -11,11 +11,13 @@
  * taken the one that has been longest without a whole request gives way to who comes.
  */
 #include <errno.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "admin/http_room.h"
@@ -389,12 +391,22 @@ static void run_library(struct http *http)
 	} while (http->has_closed);
 }
 
+/* Nothing that this thread does takes any; the others keep theirs. */
+static void drop_capabilities(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
+
+	syscall(SYS_capset, &header, none);
+}
+
 static void *run(void *arg)
 {
 	struct http *http = arg;
 	struct pollfd fds[] = {{.fd = http->epoll_fd, .events = POLLIN},
 			       {.fd = http->wake_fd, .events = POLLIN}};
 
+	drop_capabilities();
 	while (!is_stopped(http)) {
 		uint64_t count;
 
