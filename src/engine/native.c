@@ -7,10 +7,9 @@
 #include <string.h>
 
 #include "dp/verdict.h"
+#include "engine/live/own_flows.h"
 #include "engine/prefixes.h"
-#include "pkt/ctx.h"
-
-struct pkt;
+#include "pkt/parse.h"
 
 enum { INGRESS = 1 }; /* as BPF_PROG_TEST_RUN: the loopback's index */
 
@@ -31,6 +30,15 @@ struct native {
 	struct abi_slow slow; /* the last frame for the daemon */
 	uint8_t slow_frame[NATIVE_SLOW_MAX];
 	bool borrowed; /* the tables are another's */
+	/* Of one that watches: */
+	struct abi_node node; /* as it was when the last run began, with its clock */
+	const struct abi_node *others_node;
+	struct own_flows *flows;
+	bool looks_back; /* flows are those before the last run */
+	native_find_prefix *find_prefix;
+	const void *find_arg;
+	uint32_t ingress;
+	struct pkt pkt; /* of the last run */
 };
 
 /* The engine that runs: forward.h asks for its world without a handle, as in BPF. */
@@ -64,6 +72,9 @@ static uint64_t *env_slot_at(uint32_t index)
 
 static struct abi_bucket *env_bucket(uint32_t index)
 {
+	if (world->flows)
+		return world->looks_back ? own_flows_before(world->flows, index)
+					 : own_flows_bucket(world->flows, index);
 	return index < world->tables.flow_buckets ? &world->tables.flows[index] : NULL;
 }
 
@@ -81,7 +92,11 @@ static __u64 *env_rate_of(uint32_t service)
 
 static uint32_t env_prefix(uint32_t list, uint8_t version, const struct pkt_addr *addr)
 {
-	return prefixes_find(world->prefixes, abi_prefix_table(list, version == 4), addr);
+	uint32_t table = abi_prefix_table(list, version == 4);
+
+	if (world->find_prefix)
+		return world->find_prefix(world->find_arg, table, addr);
+	return prefixes_find(world->prefixes, table, addr);
 }
 
 static uint64_t env_now_ns(void)
@@ -159,6 +174,7 @@ static void env_trace(const struct pkt *pkt, uint32_t verdict)
 		.backend = pkt->backend,
 		.slot = pkt->slot - pkt->table_first,
 	};
+	world->pkt = *pkt;
 }
 
 static void *zeroed(size_t count, size_t size)
@@ -179,6 +195,29 @@ int native_borrow(const struct dp_tables *tables, struct native **ret)
 	native->tables = *tables;
 	native->borrowed = true;
 	native->features = UINT32_MAX;
+	*ret = native;
+	return 0;
+}
+
+int native_watch(const struct dp_tables *tables, native_find_prefix *find, const void *arg,
+		 struct native **ret)
+{
+	struct native *native;
+	int error = native_borrow(tables, &native);
+
+	if (error)
+		return error;
+	error = own_flows_new(tables->flows, tables->flow_buckets, &native->flows);
+	if (error) {
+		native_free(native);
+		return error;
+	}
+	native->others_node = tables->node;
+	native->tables.node = &native->node;
+	native->node = *tables->node;
+	native->features = tables->node->features | ABI_HAS_TRACE;
+	native->find_prefix = find;
+	native->find_arg = arg;
 	*ret = native;
 	return 0;
 }
@@ -232,6 +271,7 @@ void native_free(struct native *native)
 		free(native->tables.flows);
 	}
 	prefixes_free(native->prefixes);
+	own_flows_free(native->flows);
 	free(native);
 }
 
@@ -243,6 +283,13 @@ void native_set_features(struct native *native, uint32_t features)
 struct dp_tables *native_tables(struct native *native)
 {
 	return &native->tables;
+}
+
+/* Others write their own one while it runs. */
+static void watch_begin(struct native *native)
+{
+	native->node = *native->others_node;
+	own_flows_begin(native->flows);
 }
 
 int native_run(struct native *native, uint8_t *frame, size_t length, size_t capacity,
@@ -263,9 +310,11 @@ int native_run(struct native *native, uint8_t *frame, size_t length, size_t capa
 	ctx.head = frame;
 	ctx.data_end = frame + capacity;
 	ctx.data = ctx.data_end - length;
-	ctx.ingress_ifindex = INGRESS;
+	ctx.ingress_ifindex = native->ingress ? native->ingress : INGRESS;
 	memmove(ctx.data, frame, length);
 	world = native;
+	if (native->flows)
+		watch_begin(native);
 	native->tables.node->clock_ns = now_ns;
 	verdict = forward(&ctx, &pkt);
 	ret->action = actions[verdict];
@@ -273,6 +322,58 @@ int native_run(struct native *native, uint8_t *frame, size_t length, size_t capa
 	ret->trace = native->trace;
 	memmove(frame, ctx.data, ret->length);
 	return 0;
+}
+
+/* --- what the last run knew --- */
+
+_Static_assert((int)SPECIAL_BURST_NS == (int)NATIVE_BURST_NS, "the burst of choose/special.h");
+
+void native_set_ingress(struct native *native, uint32_t ifindex)
+{
+	native->ingress = ifindex;
+}
+
+void native_set_rate(struct native *native, uint32_t service, uint64_t value)
+{
+	native->rates[service] = value;
+}
+
+const struct pkt *native_packet(const struct native *native)
+{
+	return &native->pkt;
+}
+
+const struct abi_vip *native_vip(struct native *native, const struct pkt *pkt)
+{
+	world = native;
+	return find_vip(pkt);
+}
+
+uint32_t native_access(struct native *native, const struct pkt *pkt)
+{
+	world = native;
+	return env_prefix(native->tables.services[pkt->service].access, pkt->version, &pkt->src);
+}
+
+uint64_t native_policy_hash(struct native *native, const struct pkt *pkt)
+{
+	const struct abi_service *service = &native->tables.services[pkt->service];
+
+	world = native;
+	return policy_is_tuple(service->policy) && service->flags & ABI_SERVICE_POLICY
+		       ? policy_hash(service, pkt)
+		       : pkt->hash;
+}
+
+bool native_flow(struct native *native, const struct pkt *pkt, struct flow *ret)
+{
+	bool holds;
+
+	world = native;
+	native->looks_back = true;
+	holds = entry_find(&native->node, ret, pkt);
+	native->looks_back = false;
+	return holds;
 }
 
 /* As wrap_second decides it. */

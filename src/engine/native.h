@@ -8,6 +8,7 @@
 #include "engine/tables.h"
 
 struct native;
+struct pkt;
 
 /* Flow entries are rounded up to a power of two of buckets. 0, -EINVAL or -ENOMEM. */
 int native_new(uint32_t flow_entries, struct native **ret);
@@ -41,6 +42,35 @@ const struct abi_slow *native_slow(const struct native *native, const uint8_t **
 
 /* An engine over another's tables, which must outlive it: for native_wrap alone. */
 int native_borrow(const struct dp_tables *tables, struct native **ret);
+
+/*
+ * An engine over tables that others write, and that it changes nothing in: its node's clock, its
+ * flows and its counters are its own. Prefixes are found by `find`: a table's (abi_prefix_table)
+ * longest prefix that holds the address; 0: none.
+ */
+typedef uint32_t native_find_prefix(const void *arg, uint32_t table, const struct pkt_addr *addr);
+int native_watch(const struct dp_tables *tables, native_find_prefix *find, const void *arg,
+		 struct native **ret);
+/* The interface where frames come in; 1 if not said. */
+void native_set_ingress(struct native *native, uint32_t ifindex);
+/* The time up to which a service's rate is used up (choose/special.h). */
+void native_set_rate(struct native *native, uint32_t service, uint64_t value);
+enum { NATIVE_BURST_NS = 100 * 1000 * 1000 };
+
+/* What the last run knew of its packet in the end; a pointer into the engine. */
+const struct pkt *native_packet(const struct native *native);
+/* The VIP that a packet is for; NULL: none. */
+const struct abi_vip *native_vip(struct native *native, const struct pkt *pkt);
+/* What a service's access list says of the packet's source: enum abi_access; 0: nothing. */
+uint32_t native_access(struct native *native, const struct pkt *pkt);
+/* The hash that gave the packet its slot, where its policy is of the tuple. */
+uint64_t native_policy_hash(struct native *native, const struct pkt *pkt);
+/*
+ * The entry that the packet's flow had before the last run, for an engine of native_watch. Returns
+ * whether it decides for the packet; ret->pin is 0 where there is none.
+ */
+struct flow;
+bool native_flow(struct native *native, const struct pkt *pkt, struct flow *ret);
 
 /* A frame amid a buffer. */
 struct native_frame {

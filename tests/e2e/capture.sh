@@ -173,6 +173,14 @@ must "which is said" said reload "the node has ended it"
 must_not "and none stays" captures
 must "the node serves" get
 
+# A successor has the balancer's own program, whatever stood in its place.
+capture_start restart --count 1000000
+must "a restart" in_ns lb1 "$WEIR" restart --node "$TAG-lb1"
+must_not "has the balancer's own program" captures
+wait_for 10 gone "${CHILD[restart]}"
+must_not "and ends the capture" finished restart
+must "the node serves" get
+
 # The node is killed amid it: the program that captures forwards until the next one takes its place.
 capture_start orphan --count 1000000
 end lb1 KILL

@@ -125,7 +125,12 @@ static void test_wrong_command_lines(void **state)
 		{{"--packet", "00", "--packet", "q"}, 2, "--packet number 2"},
 		{{"--packet"}, 2, "packet"},
 		{{"--packet", "00", "--pcap", "/nonexistent"}, 2, "exclude each other"},
+		{{"tcp", "192.0.2.1:1", "192.0.2.2:2", "--packet", "00"}, 2, "exclude each other"},
 		{{NULL}, 2, "--packet or --pcap is missing"},
+		{{"tcp", "192.0.2.1", "192.0.2.2:2"}, 2, "need a port each"},
+		{{"tcp", "192.0.2.1:1"}, 2, "source, destination"},
+		{{"udp", "192.0.2.1:1", "192.0.2.2:2", "--length", "20"}, 2, "--length 20"},
+		{{"--packet", "00", "--syn"}, 2, "--syn"},
 		{{"--pcap", "/nonexistent"}, 1, "/nonexistent: No such file"},
 		{{"--pcap", "/"}, 1, "/: "},
 		{{"--pcap", "/dev/null", "--pcap", "/dev/null"}, 2, "--pcap is given twice"},
@@ -159,8 +164,8 @@ static void test_config(void **state)
 	struct trace_outcome outcome;
 
 	(void)state;
-	outcome = trace_run("--packet", "00");
-	trace_expect_failure(&outcome, 2, "--config is missing");
+	outcome = trace_run("--packet", "00", "--node", "of-no-such-name");
+	trace_expect_failure(&outcome, 1, "--config FILE asks what a file would do");
 	outcome = trace_run("--config", "/nonexistent", "--packet", "00");
 	trace_expect_failure(&outcome, 1, "/nonexistent");
 	snprintf(path, sizeof(path), "%s.bad", trace_conf);

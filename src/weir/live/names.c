@@ -4,7 +4,10 @@
 #include <net/if.h>
 #include <stdio.h>
 
+#include "admin/control.h"
 #include "weir/command.h"
+
+enum { TRY_MS = 2000 };
 
 int names_ask(const struct ask *ask, const char *name, struct names *ret)
 {
@@ -13,6 +16,28 @@ int names_ask(const struct ask *ask, const char *name, struct names *ret)
 	if (wrong)
 		ret->answer = NULL;
 	return wrong;
+}
+
+bool names_try(const struct ask *ask, struct names *ret)
+{
+	char path[INSTANCE_PATH_MAX];
+	struct instance instance;
+	struct err err;
+	json_t *request;
+	int error;
+
+	if (ask->socket) {
+		snprintf(path, sizeof(path), "%s", ask->socket);
+	} else if (ask->node) {
+		instance_init(&instance, "", ask->node);
+		snprintf(path, sizeof(path), "%s", instance.socket);
+	} else if (instance_find_socket(path, &err)) {
+		return false;
+	}
+	request = json_pack("{s:s}", "op", "records");
+	error = control_call(path, request, TRY_MS, &ret->answer, &err);
+	json_decref(request);
+	return error == 0;
 }
 
 void names_fini(struct names *names)

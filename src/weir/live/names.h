@@ -3,6 +3,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "weir/cli/ask.h"
@@ -19,6 +20,8 @@ struct name_text {
 
 /* Asks for them; `name` is the command's. EXIT_OK, or a failure that is said. */
 int names_ask(const struct ask *ask, const char *name, struct names *ret);
+/* The same without a word. Whether a node has answered. */
+bool names_try(const struct ask *ask, struct names *ret);
 void names_fini(struct names *names);
 
 /* Empty for record 0, which is none. */

@@ -242,11 +242,13 @@ static void set_by_number(json_t *object, uint32_t number, json_t *value)
 	json_object_set_new(object, key, value);
 }
 
+/* Asks the kernel once for each. */
 static void set_interface(json_t *interfaces, uint32_t index)
 {
-	char name[IF_NAMESIZE];
+	char name[IF_NAMESIZE], key[16];
 
-	if (index && if_indextoname(index, name))
+	snprintf(key, sizeof(key), "%u", index);
+	if (index && !json_object_get(interfaces, key) && if_indextoname(index, name))
 		set_by_number(interfaces, index, show_bytes(name));
 }
 

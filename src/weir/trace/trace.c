@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * weir trace: what would become of given packets, and why. It builds the tables that `weir run`
- * would build from the same file, with every backend healthy unless told otherwise, and runs each
- * packet through one of the two engines: the packet path compiled natively, which needs no
- * privileges, or the XDP program in the kernel. Both print the same.
+ * weir trace: what would become of given packets, and why; of the tables that packets meet on this
+ * node (live.c), or, here, of a file. It builds the tables that `weir run` would build from it,
+ * with every backend healthy unless told otherwise, and runs each packet through one of the two
+ * engines: the packet path compiled natively, which needs no privileges, or the XDP program in the
+ * kernel. Both print the same.
  *
  * Packets run in order on one set of tables, so flows are carried over; in a capture the time
  * stamps are the clock. One packet is in memory at a time, however long the capture.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +21,7 @@
 #include "weir/balancer/balancer.h"
 #include "weir/command.h"
 #include "weir/trace/input.h"
+#include "weir/trace/options.h"
 #include "weir/trace/print.h"
 
 enum {
@@ -35,15 +36,8 @@ enum {
 
 static const char name[] = "trace";
 
-struct options {
-	const char *config, *pcap, *engine, *down, *drain, *lost, *away, *mac;
-	const char **packets; /* of --packet, in hex */
-	size_t packet_count;
-	bool json, help;
-};
-
 struct trace {
-	const struct options *options;
+	const struct trace_options *options;
 	struct conf *conf;
 	struct balancer *balancer;
 	struct native *native; /* one of the two engines */
@@ -56,83 +50,7 @@ struct trace {
 	uint8_t frame[FRAME_MAX + NATIVE_HEADROOM];
 };
 
-static void print_help(void)
-{
-	puts("usage: weir trace --config FILE (--packet HEX ... | --pcap FILE) [OPTION ...]\n"
-	     "\n"
-	     "Says what would become of Ethernet frames, and why, without sending anything. Flows\n"
-	     "carry over from one packet to the next.\n"
-	     "\n"
-	     "  --config FILE      the services file\n"
-	     "  --packet HEX       a frame; blanks and colons between bytes are skipped; "
-	     "repeatable\n"
-	     "  --pcap FILE        frames from a pcap or pcapng file, whose time stamps are the\n"
-	     "                     clock; - reads standard input\n"
-	     "  --engine ENGINE    native (default), or xdp: the program in the kernel, needs "
-	     "root\n"
-	     "  --down NAMES       backends taken as down: b1,b2 or pool/b1; all others are "
-	     "healthy\n"
-	     "  --drain NAMES      backends taken as draining\n"
-	     "  --lost NAMES       backends whose next hop is taken as unknown\n"
-	     "  --away NAMES       backends taken as behind another interface\n"
-	     "  --mac SRC,DST      of frames that leave (02:00:00:00:00:01,02:00:00:00:00:02)\n"
-	     "  --json             a JSON object a packet: verdict, action, service, backend, "
-	     "why,\n"
-	     "                     out (frames that leave, in hex)\n"
-	     "  --help             this text");
-}
-
 /* --- the command line --- */
-
-static int set_once(const char **field, const char *option, const char *value)
-{
-	return command_set_once(field, name, option, value);
-}
-
-static int parse_options(int argc, char **argv, struct options *options)
-{
-	static const struct option known[] = {
-		{"config", required_argument, NULL, 'c'}, {"packet", required_argument, NULL, 'p'},
-		{"pcap", required_argument, NULL, 'f'},   {"engine", required_argument, NULL, 'e'},
-		{"down", required_argument, NULL, 'd'},   {"drain", required_argument, NULL, 'r'},
-		{"lost", required_argument, NULL, 'l'},   {"away", required_argument, NULL, 'a'},
-		{"mac", required_argument, NULL, 'm'},    {"json", no_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
-	};
-	int option, wrong = 0;
-
-	while (!wrong && (option = command_option(argc, argv, ":h", known)) != -1) {
-		switch (option) {
-		case 'c': wrong = set_once(&options->config, "config", optarg); break;
-		case 'p': options->packets[options->packet_count++] = optarg; break;
-		case 'f': wrong = set_once(&options->pcap, "pcap", optarg); break;
-		case 'e': wrong = set_once(&options->engine, "engine", optarg); break;
-		case 'd': wrong = set_once(&options->down, "down", optarg); break;
-		case 'r': wrong = set_once(&options->drain, "drain", optarg); break;
-		case 'l': wrong = set_once(&options->lost, "lost", optarg); break;
-		case 'a': wrong = set_once(&options->away, "away", optarg); break;
-		case 'm': wrong = set_once(&options->mac, "mac", optarg); break;
-		case 'j': options->json = true; break;
-		case 'h': options->help = true; return 0;
-		default: return EXIT_USAGE;
-		}
-	}
-	if (wrong)
-		return wrong;
-	if (optind < argc)
-		return command_usage_error(name, "\"%s\": no such argument", argv[optind]);
-	if (!options->config)
-		return command_usage_error(name, "--config is missing");
-	if (options->pcap && options->packet_count)
-		return command_usage_error(name, "--packet and --pcap exclude each other");
-	if (!options->pcap && !options->packet_count)
-		return command_usage_error(name, "--packet or --pcap is missing");
-	if (options->engine && strcmp(options->engine, "native") != 0 &&
-	    strcmp(options->engine, "xdp") != 0)
-		return command_usage_error(name, "--engine %s: expected native or xdp",
-					   options->engine);
-	return 0;
-}
 
 static int parse_macs(struct trace *trace)
 {
@@ -279,7 +197,7 @@ static int apply_names(struct trace *trace, const char *option, const char *list
 /* In this order: a backend that is both lost and away is lost. */
 static int apply_options(struct trace *trace)
 {
-	const struct options *options = trace->options;
+	const struct trace_options *options = trace->options;
 	const struct {
 		const char *option, *list;
 		apply_fn *apply;
@@ -362,7 +280,7 @@ static int fill_tables(struct trace *trace)
 static void refuse(struct trace *trace, const char *problem)
 {
 	trace->failed++;
-	if (trace->options->json)
+	if (trace->options->ask.json)
 		trace_print_refused_json(problem);
 	else
 		trace_print_refused(trace->packets, problem);
@@ -386,7 +304,7 @@ static int run_packet(struct trace *trace, size_t length)
 	if (error)
 		return command_fail(name, "packet %llu cannot be run: %s",
 				    (unsigned long long)trace->packets, strerror(-error));
-	if (trace->options->json)
+	if (trace->options->ask.json)
 		trace_print_json(&trace->names, &packet);
 	else
 		trace_print(&trace->names, &packet);
@@ -411,6 +329,17 @@ static int run_hex(struct trace *trace)
 		}
 	}
 	return 0;
+}
+
+static int run_tuple(struct trace *trace)
+{
+	size_t length = tuple_frame(&trace->options->tuple, trace->frame);
+
+	trace->packets++;
+	if (length)
+		return run_packet(trace, length);
+	return command_usage_error(name, "--length %zu: shorter than its headers, or too long",
+				   trace->options->tuple.length);
 }
 
 static int run_captured(struct trace *trace, const struct trace_captured *captured)
@@ -463,7 +392,14 @@ static int run_pcap(struct trace *trace)
 
 static int run_all(struct trace *trace)
 {
-	int error = trace->options->pcap ? run_pcap(trace) : run_hex(trace);
+	int error;
+
+	if (trace->options->pcap)
+		error = run_pcap(trace);
+	else if (trace->options->packet_count)
+		error = run_hex(trace);
+	else
+		error = run_tuple(trace);
 
 	if (fflush(stdout) != 0 || ferror(stdout))
 		return command_fail(name, "cannot write the output: %s", strerror(errno));
@@ -500,7 +436,7 @@ static int run_trace(struct trace *trace)
 
 int command_trace(int argc, char **argv)
 {
-	struct options options = {0};
+	struct trace_options options = {0};
 	struct trace *trace = calloc(1, sizeof(*trace));
 	int status;
 
@@ -509,15 +445,16 @@ int command_trace(int argc, char **argv)
 		status = command_fail(name, "out of memory");
 		goto out;
 	}
-	status = parse_options(argc, argv, &options);
+	status = trace_parse_options(argc, argv, &options);
 	if (status)
 		goto out;
-	if (options.help) {
-		print_help();
-		goto out;
-	}
 	trace->options = &options;
-	status = run_trace(trace);
+	if (options.help)
+		trace_print_help();
+	else if (options.config)
+		status = run_trace(trace);
+	else
+		status = trace_live(&options);
 out:
 	free(options.packets);
 	free(trace);
