@@ -113,6 +113,16 @@ static json_t *error_answer(const char *text)
 	return json_pack("{s:s}", "error", text);
 }
 
+/* Who connected, as the kernel noted then. */
+static bool is_trusted(int fd)
+{
+	struct ucred peer;
+	socklen_t length = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 &&
+	       (peer.uid == 0 || peer.uid == geteuid());
+}
+
 static json_t *ask_handler(struct client *client)
 {
 	struct control *control = client->control;
@@ -126,7 +136,7 @@ static json_t *ask_handler(struct client *client)
 	if (!request)
 		return error_answer("the request is no JSON, or has a key twice");
 	if (json_is_object(request))
-		answer = control->handler(control->arg, request);
+		answer = control->handler(control->arg, request, is_trusted(client->fd));
 	else
 		answer = error_answer("the request is no JSON object");
 	json_decref(request);

@@ -10,6 +10,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include <jansson.h>
 #include <uv.h>
 
@@ -24,8 +26,9 @@ enum {
 
 struct control;
 
-/* Gets the request (an object), returns a new reference to the answer, never NULL. */
-typedef json_t *control_handler(void *arg, const json_t *request);
+/* Gets the request (an object), returns a new reference to the answer, never NULL. Trusted is who
+ * is root, or the user as whom this process runs; others the mode of the path let in. */
+typedef json_t *control_handler(void *arg, const json_t *request, bool trusted);
 
 /* Makes `path` (mode 0660, missing parent directories too) and replaces a socket left there by a
  * daemon that is gone; the caller holds the lock that says so. */

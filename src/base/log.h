@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Log lines on standard error: `level=info msg="..." key=value ...`. Four levels. What a peer or a
+ * Log lines on standard error: `level=info msg="..." key=value ...`, or the same as JSON. Where
+ * that is the journal, each begins with its priority, which is not shown. Four levels. What a peer or a
  * packet can cause goes through a struct log_limit, which lets a burst pass, then a line a second,
  * and says how many it kept back. Any thread may log; a line is one write.
  */
@@ -9,6 +10,8 @@
 #include <stdint.h>
 
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+
+enum log_format { LOG_TEXT, LOG_JSON };
 
 enum { LOG_LINE_MAX = 1024, LOG_BURST = 10 };
 
@@ -22,6 +25,10 @@ struct log_limit {
 /* Lines above this level are dropped; LOG_INFO by default. */
 void log_set_level(enum log_level level);
 enum log_level log_level(void);
+/* LOG_TEXT by default. */
+void log_set_format(enum log_format format);
+/* "<3>" or the like where standard error is the journal, for what is written there by hand; "". */
+const char *log_priority(enum log_level level);
 
 /* `fields` is a printf format of `key=value` pairs, or "" for none; use log_quote for a value
  * that may hold blanks or come from outside. A line longer than LOG_LINE_MAX is cut. */

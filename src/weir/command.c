@@ -6,11 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "conf/conf.h"
 
 static void print_prefixed(const char *name, const char *format, va_list args)
 {
-	fprintf(stderr, "weir %s: ", name);
+	fprintf(stderr, "%sweir %s: ", log_priority(LOG_ERROR), name);
 	vfprintf(stderr, format, args);
 	fputc('\n', stderr);
 }
@@ -53,6 +54,14 @@ int command_option(int argc, char **argv, const char *shorts, const struct optio
 	else
 		command_usage_error(argv[0], "there is no option %s", given);
 	return '?';
+}
+
+int command_set_log(const char *name, const char *format)
+{
+	if (strcmp(format, "json") != 0 && strcmp(format, "text") != 0)
+		return command_usage_error(name, "--log: %s, expected text or json", format);
+	log_set_format(strcmp(format, "json") == 0 ? LOG_JSON : LOG_TEXT);
+	return EXIT_OK;
 }
 
 int command_set_once(const char **field, const char *name, const char *option, const char *value)

@@ -42,6 +42,9 @@ int command_option(int argc, char **argv, const char *shorts, const struct optio
 /* The value of an option that may be given once: EXIT_OK, or EXIT_USAGE and a word about it. */
 int command_set_once(const char **field, const char *name, const char *option, const char *value);
 
+/* The option --log of daemons: EXIT_OK, or EXIT_USAGE and a word about it. */
+int command_set_log(const char *name, const char *format);
+
 /* "weir NAME: text" and the hint at --help on standard error; returns EXIT_USAGE. */
 int command_usage_error(const char *name, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -200,13 +200,21 @@ static json_t *on_restart(struct daemon *daemon)
 	return json_pack("{s:i}", "pid", (int)getpid());
 }
 
-static json_t *on_request(void *arg, const json_t *request)
+/* What shows and does not change. */
+static bool only_reads(const char *op)
+{
+	return strcmp(op, "status") == 0 || strcmp(op, "configuration") == 0;
+}
+
+static json_t *on_request(void *arg, const json_t *request, bool trusted)
 {
 	struct daemon *daemon = arg;
 	const char *op = json_string_value(json_object_get(request, "op"));
-
 	json_t *answer = NULL;
 
+	if (op && !trusted && !only_reads(op))
+		return json_pack("{s:s}", "error",
+				 "that is for root alone; others may ask for the status");
 	if (op && strcmp(op, "status") == 0)
 		return daemon->report(daemon->arg);
 	if (op && strcmp(op, "stop") == 0)

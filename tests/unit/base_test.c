@@ -2,6 +2,7 @@
 /* The base room: errors and their list, the arena, addresses and prefixes, log lines. */
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,6 +19,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/log_json.h"
 #include "base/time.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
@@ -337,6 +339,65 @@ static void test_log_limit(void **state)
 	assert_int_equal(lines_after(LOG_BURST), 1);
 }
 
+static void test_log_json(void **state)
+{
+	static const struct {
+		const char *fields, *want;
+	} cases[] = {
+		{"", ""},
+		{"a=1 b=x c=\"two words\"", ",\"a\":1,\"b\":\"x\",\"c\":\"two words\""},
+		{"a=-1.5 b=01 c=1. d=- e=",
+		 ",\"a\":-1.5,\"b\":\"01\",\"c\":\"1.\",\"d\":\"-\",\"e\":\"\""},
+		{"a=\"1\" b=10.0.0.1", ",\"a\":\"1\",\"b\":\"10.0.0.1\""},
+		{"q=\"a\\\"b\\\\c\\x1b\" z=2", ",\"q\":\"a\\\"b\\\\c\\u001b\",\"z\":2"},
+		{"cut=\"no end", ",\"cut\":\"no end\""},
+		{"cut=\"\\", ",\"cut\":\"\\u005c\""},
+		{"u=\"\xc3\xa9\xff\xed\xa0\x80\"",
+		 ",\"u\":\"\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},
+		{"no pairs here", ""},
+	};
+	char line[LOG_JSON_MAX + 1], want[LOG_JSON_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct log_parts parts = {.time = {.tv_sec = 86400, .tv_nsec = 7000000},
+						.level = "warn",
+						.message = "it \"is\"",
+						.fields = cases[i].fields};
+
+		line[log_json(&parts, line)] = '\0';
+		snprintf(want, sizeof(want),
+			 "{\"time\":\"1970-01-02T00:00:00.007Z\",\"level\":\"warn\",\"msg\":\"it "
+			 "\\u0022is\\u0022\"%s}\n",
+			 cases[i].want);
+		assert_string_equal(line, want);
+	}
+}
+
+/* Whatever comes, of any length: it ends as it should, within its room. */
+static void test_log_json_is_bounded(void **state)
+{
+	char fields[3 * LOG_JSON_MAX], line[LOG_JSON_MAX + 1];
+
+	(void)state;
+	for (size_t length = LOG_JSON_MAX - 200; length < sizeof(fields); length += 1) {
+		const struct log_parts parts = {
+			.level = "info", .message = length % 2 ? "m" : fields, .fields = fields};
+		json_t *json;
+		size_t used;
+
+		memset(fields, length % 3 ? 0x1b : 'x', length);
+		memcpy(fields, "k=1 l=", 6);
+		fields[length] = '\0';
+		used = log_json(&parts, line);
+		assert_in_range(used, 100, LOG_JSON_MAX);
+		line[used] = '\0';
+		json = json_loads(line, 0, NULL);
+		assert_non_null(json);
+		json_decref(json);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -351,6 +412,8 @@ int main(void)
 		cmocka_unit_test(test_log_lines),
 		cmocka_unit_test(test_log_is_bounded),
 		cmocka_unit_test(test_log_limit),
+		cmocka_unit_test(test_log_json),
+		cmocka_unit_test(test_log_json_is_bounded),
 	};
 
 	return cmocka_run_group_tests_name("base", tests, NULL, NULL);

@@ -9,7 +9,7 @@
 #include "weir/command.h"
 
 static const char help[] =
-	"usage: weir agent --config FILE [--check] [--debug]\n"
+	"usage: weir agent --config FILE [--check] [--debug] [--log FORMAT]\n"
 	"       weir agent status ...    what it does; see its --help\n"
 	"\n"
 	"On a backend: puts the VIPs on the loopback, keeps ARP silent about them, takes the\n"
@@ -18,6 +18,7 @@ static const char help[] =
 	"  -c, --config FILE  what to do; see weir.yaml(5)\n"
 	"      --check        only say what on this host would hinder; exit 1 if something would\n"
 	"      --debug        log more\n"
+	"      --log FORMAT   text (key=value, the default) or json\n"
 	"      --help         this text\n"
 	"\n"
 	"SIGTERM, SIGINT and `weir stop` undo all of it. At `weir restart`, and after any other\n"
@@ -60,11 +61,9 @@ static int load_and_run(const struct options *options)
 int command_agent(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"config", required_argument, NULL, 'c'},
-		{"check", no_argument, NULL, 'k'},
-		{"debug", no_argument, NULL, 'd'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
+		{"config", required_argument, NULL, 'c'}, {"check", no_argument, NULL, 'k'},
+		{"debug", no_argument, NULL, 'd'},        {"log", required_argument, NULL, 'l'},
+		{"help", no_argument, NULL, 'h'},         {0},
 	};
 	struct options given = {0};
 	int option;
@@ -79,6 +78,10 @@ int command_agent(int argc, char **argv)
 			break;
 		case 'k': given.check = true; break;
 		case 'd': log_set_level(LOG_DEBUG); break;
+		case 'l':
+			if (command_set_log("agent", optarg))
+				return EXIT_USAGE;
+			break;
 		case 'h': fputs(help, stdout); return EXIT_OK;
 		default: return EXIT_USAGE;
 		}

@@ -9,12 +9,13 @@
 #include "weir/node/app.h"
 
 static const char help[] =
-	"usage: weir run --config FILE [--debug]\n"
+	"usage: weir run --config FILE [--debug] [--log FORMAT]\n"
 	"\n"
 	"Balances: loads the services, attaches to the interfaces, serves until SIGTERM.\n"
 	"\n"
 	"  -c, --config FILE  node and services; see weir.yaml(5)\n"
 	"      --debug        log more\n"
+	"      --log FORMAT   text (key=value, the default) or json\n"
 	"      --help         this text\n"
 	"\n"
 	"SIGTERM, SIGINT and `weir stop` detach and leave nothing behind but what operators have\n"
@@ -43,6 +44,7 @@ int command_run_node(int argc, char **argv)
 	static const struct option options[] = {
 		{"config", required_argument, NULL, 'c'},
 		{"debug", no_argument, NULL, 'd'},
+		{"log", required_argument, NULL, 'l'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
@@ -56,6 +58,10 @@ int command_run_node(int argc, char **argv)
 				return EXIT_USAGE;
 			break;
 		case 'd': log_set_level(LOG_DEBUG); break;
+		case 'l':
+			if (command_set_log("run", optarg))
+				return EXIT_USAGE;
+			break;
 		case 'h': fputs(help, stdout); return EXIT_OK;
 		default: return EXIT_USAGE;
 		}
