@@ -15,6 +15,9 @@ static json_t *choices_json(const char *choices)
 		size_t length = strcspn(at, "|");
 
 		json_array_append_new(array, json_stringn(at, length));
+		/* What older YAML takes for a boolean. */
+		if (length == strlen("off") && memcmp(at, "off", length) == 0)
+			json_array_append_new(array, json_false());
 		at += length + (at[length] == '|');
 	}
 	return array;
@@ -65,7 +68,7 @@ static json_t *value_schema(const struct conf_key *key)
 				 "^(any|(tcp|udp)/(any|[1-9][0-9]{0,4}(-[1-9][0-9]{0,4})?))$");
 	case CONF_TYPE_LISTEN_ONE:
 		return json_pack("{s:s, s:s}", "type", "string", "pattern",
-				 "^(tcp|udp)/[1-9][0-9]{0,4}$");
+				 "^(tcp|udp)/[1-9][0-9]{0,4}(-[1-9][0-9]{0,4})?$");
 	case CONF_TYPE_ENDPOINT:
 		return json_pack(
 			"{s:s, s:s}", "type", "string", "pattern",
@@ -150,6 +153,8 @@ json_t *schema_json(enum conf_file file)
 {
 	json_t *schema = map_schema(NULL, file);
 
+	json_object_set_new(schema, "title",
+			    json_string(file == CONF_FILE_AGENT ? "weir agent" : "weir.yaml"));
 	json_object_set_new(schema, "$schema",
 			    json_string("https://json-schema.org/draft/2020-12/schema"));
 	return schema;

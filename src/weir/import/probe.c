@@ -19,7 +19,8 @@ enum {
 	INTERVAL_MAX_MS = 3600000,
 	TIMEOUT_MIN_MS = 10,
 	FALL_MAX = 100,
-	WORDS_MAX = 30, /* of a command; two more go around it */
+	WORDS_MAX = 30,    /* of a command; two more go around it */
+	COMMAND_MAX = 800, /* bytes of it, without what a shell adds */
 	SMTP_PORT = 25,
 };
 #define NOT_GIVEN UINT64_MAX
@@ -44,6 +45,15 @@ static unsigned rank_of(const struct keep_node *node)
 bool keep_is_check(const struct keep_node *node)
 {
 	return rank_of(node) != 0;
+}
+
+bool keep_is_plain(const char *text)
+{
+	for (; *text; text++) {
+		if (*text < ' ' || *text > '~')
+			return false;
+	}
+	return true;
 }
 
 /* --- settings that are handed down --- */
@@ -273,13 +283,17 @@ static bool add_command(struct probe *probe, const struct keep_node *node)
 {
 	const char *words[WORDS_MAX], *shell = "exec", *plain = "";
 	size_t count = split(probe->import, keep_word(node, 1), words);
+	size_t length = 0;
 	bool used = false;
 
 	for (size_t i = 2; i < node->count && count < WORDS_MAX; i++)
 		words[count++] = keep_word(node, i);
-	if (!count || *words[0] != '/' || strlen(keep_text(probe->import, node)) > 2000)
+	if (!count || *words[0] != '/')
 		return false;
 	for (size_t i = 0; i < count; i++) {
+		length += strlen(words[i]);
+		if (!keep_is_plain(words[i]) || length > COMMAND_MAX)
+			return false;
 		shell = arena_printf(probe->import->arena, "%s %s", shell,
 				     shell_word(probe, words[i], &used));
 		plain = arena_printf(probe->import->arena, "%s%s%s", plain, i ? ", " : "",
@@ -308,7 +322,7 @@ static void take_misc(struct probe *probe)
 	if (path && add_command(probe, path))
 		return;
 	keep_note(probe->import, path ? path : probe->node, IMPORT_LOST,
-		  "a command begins with a program's whole path: an echo (icmp) is written");
+		  "not a program's whole path and plain words: an echo (icmp) is written");
 	probe->type = "icmp";
 	probe->check.port = 0;
 }

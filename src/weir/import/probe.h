@@ -21,6 +21,8 @@ void keep_check_add(struct probe *probe, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* In double quotes, as YAML has it. */
 const char *keep_quoted(struct import *import, const char *text);
+/* Letters, digits and signs of ASCII, and blanks between them: what a file may say as it is. */
+bool keep_is_plain(const char *text);
 /* The first such statement of a block; NULL: there is none. */
 const struct keep_node *keep_find(const struct keep_node *block, const char *name);
 

@@ -45,7 +45,8 @@ static void add_body(struct probe *probe, const struct keep_node *regex)
 {
 	const char *text = keep_word(regex, 1);
 
-	if (*text && !strpbrk(text, "\\^$.|?*+()[]{}") && strlen(text) < 1024)
+	if (*text && keep_is_plain(text) && !strpbrk(text, "\\^$.|?*+()[]{}") &&
+	    strlen(text) < 1024)
 		keep_check_add(probe, "body: %s", keep_quoted(probe->import, text));
 	else
 		keep_note(probe->import, regex, IMPORT_LOST,
@@ -72,7 +73,7 @@ static void take_url(struct probe *probe, const struct keep_node *url)
 				  "no patterns: body is a text that the answer contains");
 		}
 	}
-	if (*path != '/' || strpbrk(path, "# \t\n") || strlen(path) > 1024) {
+	if (*path != '/' || !keep_is_plain(path) || strpbrk(path, "# ") || strlen(path) > 1024) {
 		keep_note(probe->import, url, IMPORT_LOST, "its path is none: / is written");
 		path = "/";
 	}
