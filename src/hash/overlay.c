@@ -224,7 +224,7 @@ static void flush_walkers(struct state *state)
 	state->walker_count = 0;
 }
 
-/* By the first two candidates: who is usable wholly, if nobody before it is at all; or by a walk. */
+/* By the first two candidates: who is usable wholly, if nobody before is at all; or by a walk. */
 static void answer(struct state *state, const struct follower *it, uint32_t first)
 {
 	const struct run *runs = state->overlay->runs, *own = &runs[it->run], *found;
