@@ -2,8 +2,8 @@
 /*
  * Tables of 65537 slots. Pools of a set have one seed, the fleet's, and share the members that the
  * event is about; all others are their own, so no two tables are alike. Together they have more
- * slots than a node's tables hold, so they stand in memory of their own, and none is in a cache when
- * its turn comes. Each round begins with slots that are settled.
+ * slots than a node's tables hold, so they stand in memory of their own, and none is in a cache
+ * when its turn comes. Each round begins with slots that are settled.
  */
 #include "bench/failures.h"
 

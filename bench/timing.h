@@ -20,5 +20,6 @@ void timing_note(const char *row, uint64_t since_ns);
 void timing_add(const char *row, double value);
 /* The row's ratio is `base` through this one; both have noted values of the same rounds. */
 void timing_compare(const char *row, const char *base);
-/* Least, middle and most of each row and its ratio's middle, printed, and as JSON for json_decref. */
+/* Prints least, middle and most of each row, and its ratio's middle; the same as JSON, for
+ * json_decref. */
 json_t *timing_report(void);

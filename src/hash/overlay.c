@@ -13,8 +13,8 @@
  * A slot that has found nobody after STEPS steps (hardly anybody is usable) asks a ring: all slots
  * in the order i * stride, and the next one with a usable owner serves. There are RINGS rings of
  * different strides and each slot belongs to one, so that the arcs before a member's few slots
- * average out. A pass backwards along a ring answers for all of its slots at once, which bounds
- * the worst case.
+ * average out. Who is near along a ring is looked for from the slot; else a pass backwards along
+ * the ring answers for all of its slots at once, which bounds the worst case.
  *
  * Both are "the first usable one of a fixed sequence", which is what makes a failure or a return
  * move the member's own slots alone. Nothing that looks at loads could have that property.
@@ -24,65 +24,49 @@
  * leads from any row of neighbouring places to all runs alike, and to the same part of each, so
  * the rest of a run is lent as evenly as the whole. (A scattered order was tried: less even.)
  *
- * Most slots never look beyond their first candidate. So that an event costs no more than what it
- * moves, two lists are kept by member: the slots it owns, and those whose first candidate it is.
- * A slot is untouched while its place and its first candidate's are usable before and after.
+ * Most slots never look beyond their first candidates. So that an event costs no more than what it
+ * moves, two lists are kept by member: the slots it owns, and those whose first candidate it is. A
+ * slot is untouched while its place and its first candidate's are usable before and after. And with
+ * each slot the lists name the first two candidates that are not one member, which is all that is
+ * asked for when one member fails (overlay_table.c makes these lists).
+ *
+ * Other walks are many, short and of no common length, and a wrong guess of where one ends costs
+ * more than the step. So a batch of them takes each step together, without a branch on what it
+ * finds, and those that found nobody go on. Whose a place is needs no table by place, which would
+ * be in no cache: runs are few, and a guess for each stretch of places leads to the right one.
  */
 #include "hash/overlay.h"
 
-#include <errno.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "hash/maglev.h"
+#include "hash/overlay_table.h"
 
-enum { STEPS = 24, RINGS = 8, FULL = 100 };
-enum { OWNER_BITS = 24, OWNER_MASK = (1 << OWNER_BITS) - 1 };
+enum { RINGS = 8, NEAR = 16, BATCH = 256 };
 
 #define PENDING (HASH_NOBODY - 1) /* what a walk finds that finds nobody */
 
-/*
- * Factors for the sizes of Maglev tables. Of those whose first four powers, as fractions of the
- * size, have small partial quotients only (each step then is even alone, and with the step
- * before), the ones that kept shares evenest with one and with half of the members down.
- */
-static const struct {
-	uint32_t size;
-	uint32_t factor;
-} factors[] = {
-	{251, 183},     {509, 215},     {1021, 231},     {2039, 1173},
-	{4093, 940},    {8191, 1856},   {16381, 4881},   {32749, 26474},
-	{65521, 48368}, {65537, 54285}, {131071, 74145},
-};
-
-/* A place is a position in the base table sorted by owner; the owners' runs stand in the order of
- * their first slots, and a run's slots in rising order. */
-struct overlay {
-	const uint32_t *base;
-	uint32_t size;
-	uint32_t members;
-	uint32_t places; /* slots that have an owner */
-	uint32_t factor;
-	uint32_t *run;        /* by member: its first place */
-	uint32_t *length;     /* by member: its places */
-	uint32_t *slot;       /* by place */
-	uint32_t *owner;      /* by place: the member, and from OWNER_BITS on its level */
-	uint32_t *second;     /* places by their first candidate, last those that have none */
-	uint32_t *second_end; /* by member, and one more for "none": where its group ends */
-	uint32_t room[];      /* for all of these */
+/* A place and where its walk is. */
+struct walker {
+	uint32_t place, slot, run;
+	uint32_t at;
+	uint32_t found; /* a run, or PENDING */
 };
 
 /* The state that is being applied, and what is not answered yet. */
 struct state {
 	const struct overlay *overlay;
-	const uint8_t *was;
 	const uint8_t *share;
-	overlay_answer *answer;
+	overlay_answers *answer;
 	void *arg;
-	uint32_t serving; /* usable members that own slots */
-	uint32_t only;    /* one of them */
-	uint32_t rings;   /* a bit for each ring that has to answer a slot */
+	uint32_t serving;        /* usable members that own slots */
+	uint32_t only;           /* the run of one of them */
+	uint32_t rings;          /* a bit for each ring that has to answer a slot */
+	uint32_t strides[RINGS]; /* of those that were asked */
+	uint32_t walker_count, change_count;
+	struct walker walkers[BATCH];
+	struct overlay_change changes[BATCH];
 	uint64_t pending[MAGLEV_SIZE_MAX / 64 + 1]; /* a bit for each such slot */
 };
 
@@ -94,32 +78,29 @@ static uint64_t mix(uint64_t value)
 	return value ^ value >> 31;
 }
 
-static uint32_t owner_of(const struct overlay *overlay, uint32_t place)
+/* Finds the run of the first candidate of each that is usable and not its own, or PENDING. */
+static void walk(const struct overlay *overlay, struct walker *walkers, uint32_t count)
 {
-	return overlay->owner[place] & OWNER_MASK;
-}
+	uint16_t left[BATCH];
 
-static bool is_usable(const struct overlay *overlay, const uint8_t *share, uint32_t place)
-{
-	return share[owner_of(overlay, place)] >= overlay->owner[place] >> OWNER_BITS;
-}
+	for (uint32_t i = 0; i < count; i++)
+		left[i] = (uint16_t)i;
+	for (uint32_t step = 1; step <= OVERLAY_STEPS && count > 0; step++) {
+		uint32_t still = 0;
 
-/* The owner of the first candidate of a place that is usable and not its own, or PENDING. */
-static uint32_t walk(const struct overlay *overlay, const uint8_t *share, uint32_t place)
-{
-	uint32_t owner = owner_of(overlay, place);
-	uint64_t at = place;
+		for (uint32_t i = 0; i < count; i++) {
+			struct walker *walker = &walkers[left[i]];
+			uint32_t at = overlay_step(overlay, walker->at, step);
+			uint32_t run = overlay_run_at(overlay, at);
+			bool found = (at < overlay->runs[run].limit) & (run != walker->run);
 
-	/* Adding another number at each step leaves no place that leads to itself for ever. */
-	for (uint32_t step = 1; step <= STEPS; step++) {
-		uint32_t member;
-
-		at = (at * overlay->factor + step) % overlay->places;
-		member = owner_of(overlay, (uint32_t)at);
-		if (member != owner && is_usable(overlay, share, (uint32_t)at))
-			return member;
+			walker->at = at;
+			walker->found = found ? run : PENDING;
+			left[still] = left[i];
+			still += !found;
+		}
+		count = still;
 	}
-	return PENDING;
 }
 
 static uint32_t ring_of(uint32_t slot)
@@ -127,43 +108,25 @@ static uint32_t ring_of(uint32_t slot)
 	return mix(slot) % RINGS;
 }
 
-static uint32_t greatest_divisor(uint32_t a, uint32_t b)
+static void flush_changes(struct state *state)
 {
-	while (b != 0) {
-		uint32_t rest = a % b;
-
-		a = b;
-		b = rest;
-	}
-	return a;
-}
-
-/* The first number from `wanted` on that visits all of `size` places when they are stepped or
- * multiplied by it. */
-static uint32_t coprime(uint32_t wanted, uint32_t size)
-{
-	while (greatest_divisor(wanted, size) != 1)
-		wanted++;
-	return wanted % size;
-}
-
-static uint32_t choose_factor(uint32_t places)
-{
-	for (size_t i = 0; i < sizeof(factors) / sizeof(factors[0]); i++) {
-		if (factors[i].size == places)
-			return factors[i].factor;
-	}
-	return coprime((uint32_t)(places * 618ULL / 1000), places);
+	state->answer(state->arg, state->changes, state->change_count);
+	state->change_count = 0;
 }
 
 /* `here`: the owner is usable in this slot. If nobody else is anywhere, it serves what it lent. */
-static void tell(const struct state *state, uint32_t slot, uint32_t owner, uint32_t borrowed,
-		 bool here)
+static void tell(struct state *state, uint32_t slot, uint32_t owner, uint32_t borrowed, bool here)
 {
-	if (here || (borrowed == HASH_NOBODY && state->share[owner] > 0))
-		state->answer(state->arg, slot, owner, borrowed);
-	else
-		state->answer(state->arg, slot, borrowed, owner);
+	bool serves = here || (borrowed == HASH_NOBODY && state->share[owner] > 0);
+
+	state->changes[state->change_count++] = (struct overlay_change){
+		.slot = slot,
+		.base = owner,
+		.owner = serves ? owner : borrowed,
+		.other = serves ? borrowed : owner,
+	};
+	if (state->change_count == BATCH)
+		flush_changes(state);
 }
 
 static bool has_bit(const uint64_t *bits, uint32_t slot)
@@ -176,17 +139,37 @@ static void set_bit(uint64_t *bits, uint32_t slot)
 	bits[slot / 64] |= 1ULL << slot % 64;
 }
 
-/* Answers what is pending in one ring: two rounds backwards, the first to know what comes. */
-static void ask_ring(const struct state *state, uint32_t ring, const uint64_t *usable)
+static uint32_t stride_of(struct state *state, uint32_t ring)
 {
-	uint32_t size = state->overlay->size, at = 0;
-	uint32_t stride = coprime((uint32_t)(mix(ring + 1) % size), size);
+	uint32_t size = state->overlay->size;
+
+	if (!state->strides[ring])
+		state->strides[ring] = overlay_coprime((uint32_t)(mix(ring + 1) % size), size);
+	return state->strides[ring];
+}
+
+/* A run's slots are in rising order, and usable are the first ones. */
+static bool is_usable(const struct overlay *overlay, uint32_t slot)
+{
+	const struct run *run;
+
+	if (overlay->base[slot] == HASH_NOBODY)
+		return false;
+	run = &overlay->runs[overlay->run_of[overlay->base[slot]]];
+	return run->limit > run->begin && slot <= overlay->places[run->limit - 1].slot;
+}
+
+/* Answers what is pending in one ring: two rounds backwards, the first to know what comes. */
+static void ask_ring(struct state *state, uint32_t ring)
+{
+	const struct overlay *overlay = state->overlay;
+	uint32_t size = overlay->size, at = 0, stride = stride_of(state, ring);
 	uint32_t next = HASH_NOBODY; /* the owner of the next usable slot ahead */
 	uint32_t then = HASH_NOBODY; /* of the next one that is another's */
 
 	for (uint32_t i = 0; i < 2 * size; i++) {
-		uint32_t owner = state->overlay->base[at];
-		bool here = has_bit(usable, at);
+		uint32_t owner = overlay->base[at];
+		bool here = is_usable(overlay, at);
 
 		if (i >= size && has_bit(state->pending, at) && ring_of(at) == ring)
 			tell(state, at, owner, next != owner ? next : then, here);
@@ -198,208 +181,183 @@ static void ask_ring(const struct state *state, uint32_t ring, const uint64_t *u
 	}
 }
 
-static void ask_rings(const struct state *state)
+/* What ask_ring would answer, or PENDING if that is not near. */
+static uint32_t look_ahead(struct state *state, uint32_t slot)
 {
 	const struct overlay *overlay = state->overlay;
-	uint64_t usable[MAGLEV_SIZE_MAX / 64 + 1] = {0}; /* a bit for each slot */
+	uint32_t stride = stride_of(state, ring_of(slot)), at = slot;
 
-	for (uint32_t place = 0; place < overlay->places; place++) {
-		if (is_usable(overlay, state->share, place))
-			set_bit(usable, overlay->slot[place]);
+	for (uint32_t i = 0; i < NEAR; i++) {
+		at += stride;
+		at -= at >= overlay->size ? overlay->size : 0;
+		if (is_usable(overlay, at) && overlay->base[at] != overlay->base[slot])
+			return overlay->base[at];
 	}
-	for (uint32_t ring = 0; ring < RINGS; ring++) {
-		if (state->rings >> ring & 1)
-			ask_ring(state, ring, usable);
-	}
+	return PENDING;
 }
 
-static void answer(struct state *state, uint32_t place)
+static void answer_walker(struct state *state, const struct walker *walker)
 {
-	const struct overlay *overlay = state->overlay;
-	uint32_t owner = owner_of(overlay, place), slot = overlay->slot[place], found;
+	const struct run *runs = state->overlay->runs, *own = &runs[walker->run];
+	uint32_t found = walker->found, member;
 
-	if (state->serving > 1)
-		found = walk(overlay, state->share, place);
+	if (state->serving <= 1)
+		found = walker->run != state->only ? state->only : HASH_NOBODY;
+	if (found == PENDING)
+		member = look_ahead(state, walker->slot);
 	else
-		found = owner != state->only ? state->only : HASH_NOBODY;
-	if (found != PENDING) {
-		tell(state, slot, owner, found, is_usable(overlay, state->share, place));
+		member = found == HASH_NOBODY ? found : runs[found].member;
+	if (member != PENDING) {
+		tell(state, walker->slot, own->member, member, walker->place < own->limit);
 		return;
 	}
-	state->rings |= 1U << ring_of(slot);
-	set_bit(state->pending, slot);
+	state->rings |= 1U << ring_of(walker->slot);
+	set_bit(state->pending, walker->slot);
 }
 
-/* The share that the member has before and after: places up to that level are steady. */
-static uint8_t steady_share(const struct state *state, uint32_t member)
+static void flush_walkers(struct state *state)
 {
-	uint8_t was = state->was ? state->was[member] : 0;
-
-	return was < state->share[member] ? was : state->share[member];
+	if (state->serving > 1)
+		walk(state->overlay, state->walkers, state->walker_count);
+	for (uint32_t i = 0; i < state->walker_count; i++)
+		answer_walker(state, &state->walkers[i]);
+	state->walker_count = 0;
 }
 
-static bool is_steady(const struct state *state, uint32_t place)
+/* By the first two candidates: who is usable wholly, if nobody before is at all; or by a walk. */
+static void answer(struct state *state, const struct follower *it, uint32_t first)
 {
-	uint32_t owner = state->overlay->owner[place];
+	const struct run *runs = state->overlay->runs, *own = &runs[it->run], *found;
 
-	return steady_share(state, owner & OWNER_MASK) >= owner >> OWNER_BITS;
+	/* One of two numbers, rather than a branch that nobody could foresee. */
+	found = &runs[runs[first].usable == NOWHERE ? it->second : first];
+	if (found->usable == WHOLLY) {
+		tell(state, it->slot, own->member, found->member, it->place < own->limit);
+		return;
+	}
+	state->walkers[state->walker_count++] = (struct walker){
+		.place = it->place,
+		.slot = it->slot,
+		.run = it->run,
+		.at = it->place,
+	};
+	if (state->walker_count == BATCH)
+		flush_walkers(state);
 }
 
-/* The places that are not steady, and of the others those whose first candidate may not be, or
- * that have none. */
+/* All places of a run that are not steady. */
+static void answer_run(struct state *state, uint32_t run)
+{
+	const struct overlay *overlay = state->overlay;
+
+	for (uint32_t i = overlay->runs[run].steady; i < overlay->runs[run].end; i++) {
+		const struct place *place = &overlay->places[i];
+		struct follower it = {i, place->slot, (uint16_t)run, place->second};
+
+		answer(state, &it, place->first);
+	}
+}
+
+/* Of a group those that are steady, but whose first candidate may not be, or that have none. */
+static void answer_group(struct state *state, uint32_t run)
+{
+	const struct overlay *overlay = state->overlay;
+	uint32_t begin = 0, steady = 0;
+
+	if (run < overlay->run_count) {
+		begin = overlay->runs[run].begin;
+		steady = overlay->runs[run].steady;
+	}
+	for (uint32_t i = run ? overlay->group_end[run - 1] : 0; i < overlay->group_end[run]; i++) {
+		const struct follower *it = &overlay->followers[i];
+		uint32_t first;
+
+		if (it->place >= overlay->runs[it->run].steady)
+			continue;
+		if (steady > begin) {
+			first = overlay_step(overlay, it->place, 1);
+			if (first >= begin && first < steady)
+				continue;
+		}
+		answer(state, it, run);
+	}
+}
+
 static void answer_touched(struct state *state)
 {
 	const struct overlay *overlay = state->overlay;
-	uint32_t members = overlay->members, end = 0;
 
-	for (uint32_t member = 0; member <= members; member++) {
-		uint8_t steady = member < members ? steady_share(state, member) : 0;
-		uint32_t begin = end, length = member < members ? overlay->length[member] : 0;
-
-		end = overlay->second_end[member];
-		if (steady == FULL)
+	for (uint32_t run = 0; run < overlay->run_count; run++) {
+		if (overlay->runs[run].steady == overlay->runs[run].end)
 			continue;
-		for (uint32_t i = overlay_quota(length, steady); i < length; i++)
-			answer(state, overlay->run[member] + i);
-		for (uint32_t i = begin; i < end; i++) {
-			if (is_steady(state, overlay->second[i]))
-				answer(state, overlay->second[i]);
+		answer_run(state, run);
+		answer_group(state, run);
+	}
+	answer_group(state, overlay->run_count);
+	flush_walkers(state);
+}
+
+/* Brings the runs' limits to the state. */
+static void set_limits(struct state *state, const uint8_t *was)
+{
+	const struct overlay *overlay = state->overlay;
+
+	for (uint32_t i = 0; i < overlay->run_count; i++) {
+		struct run *run = &overlay->runs[i];
+		uint32_t length = run->end - run->begin;
+		uint8_t now = state->share[run->member], before = was ? was[run->member] : 0;
+
+		run->limit = run->begin + overlay_quota(length, now);
+		run->steady = run->begin + overlay_quota(length, before < now ? before : now);
+		run->usable = run->limit == run->end ? WHOLLY : now > 0 ? PARTLY : NOWHERE;
+		if (now > 0) {
+			state->serving++;
+			state->only = i;
 		}
 	}
 }
 
-/* Gives every member its run, in the order in which they first appear. */
-static void sort_by_owner(struct overlay *overlay)
-{
-	uint32_t places = 0;
-
-	for (uint32_t slot = 0; slot < overlay->size; slot++) {
-		if (overlay->base[slot] != HASH_NOBODY)
-			overlay->length[overlay->base[slot]]++;
-	}
-	for (uint32_t slot = 0; slot < overlay->size; slot++) {
-		uint32_t owner = overlay->base[slot];
-
-		if (owner != HASH_NOBODY && overlay->run[owner] == HASH_NOBODY) {
-			overlay->run[owner] = places;
-			places += overlay->length[owner];
-			overlay->length[owner] = 0;
-		}
-		if (owner == HASH_NOBODY)
-			continue;
-		overlay->slot[overlay->run[owner] + overlay->length[owner]] = slot;
-		overlay->owner[overlay->run[owner] + overlay->length[owner]++] = owner;
-	}
-	overlay->places = places;
-	overlay->factor = places ? choose_factor(places) : 0;
-}
-
-/* The first places of a run have the least levels. */
-static void set_levels(struct overlay *overlay, uint32_t member)
-{
-	uint32_t level = 1;
-
-	for (uint32_t i = 0; i < overlay->length[member]; i++) {
-		while (overlay_quota(overlay->length[member], level) <= i)
-			level++;
-		overlay->owner[overlay->run[member] + i] |= level << OWNER_BITS;
-	}
-}
-
-/* Groups the places by the first candidate. `first` is room for one number a place, `everybody`
- * the state in which all are usable. */
-static void group_by_second(struct overlay *overlay, const uint8_t *everybody, uint32_t *first)
-{
-	uint32_t begin = 0;
-
-	for (uint32_t place = 0; place < overlay->places; place++) {
-		first[place] = walk(overlay, everybody, place);
-		if (first[place] == PENDING)
-			first[place] = overlay->members;
-		overlay->second_end[first[place]]++;
-	}
-	for (uint32_t member = 0; member <= overlay->members; member++) {
-		uint32_t count = overlay->second_end[member];
-
-		overlay->second_end[member] = begin;
-		begin += count;
-	}
-	for (uint32_t place = 0; place < overlay->places; place++)
-		overlay->second[overlay->second_end[first[place]]++] = place;
-}
-
-static bool names_members(const uint32_t *base, uint32_t size, size_t members)
-{
-	for (uint32_t slot = 0; slot < size; slot++) {
-		if (base[slot] != HASH_NOBODY && base[slot] >= members)
-			return false;
-	}
-	return members <= OWNER_MASK;
-}
-
-int overlay_new(const uint32_t *base, uint32_t size, size_t members, struct overlay **ret)
-{
-	size_t numbers = 3 * (size_t)size + 3 * (members + 1);
-	struct overlay *overlay;
-	uint32_t *first;
-	uint8_t *everybody;
-
-	if (size > MAGLEV_SIZE_MAX || !names_members(base, size, members))
-		return -EINVAL;
-	overlay = calloc(1, sizeof(*overlay) + numbers * sizeof(uint32_t));
-	first = malloc(size * sizeof(*first) + members + 1);
-	if (!overlay || !first) {
-		free(overlay);
-		free(first);
-		return -ENOMEM;
-	}
-	everybody = (uint8_t *)(first + size);
-	memset(everybody, FULL, members);
-	overlay->base = base;
-	overlay->size = size;
-	overlay->members = (uint32_t)members;
-	overlay->slot = overlay->room;
-	overlay->owner = overlay->slot + size;
-	overlay->second = overlay->owner + size;
-	overlay->second_end = overlay->second + size;
-	overlay->run = overlay->second_end + members + 1;
-	overlay->length = overlay->run + members;
-	memset(overlay->run, 0xff, members * sizeof(uint32_t));
-	sort_by_owner(overlay);
-	for (uint32_t member = 0; member < overlay->members; member++)
-		set_levels(overlay, member);
-	group_by_second(overlay, everybody, first);
-	free(first);
-	*ret = overlay;
-	return 0;
-}
-
-void overlay_free(struct overlay *overlay)
-{
-	free(overlay);
-}
-
-void overlay_apply(const struct overlay *overlay, const uint8_t *was, const uint8_t *share,
-		   overlay_answer *tell_slot, void *arg)
+void overlay_change(const struct overlay *overlay, const uint8_t *was, const uint8_t *share,
+		    overlay_answers *answers, void *arg)
 {
 	struct state state = {
 		.overlay = overlay,
-		.was = was,
 		.share = share,
-		.answer = tell_slot,
+		.answer = answers,
 		.arg = arg,
 		.only = HASH_NOBODY,
 	};
 
 	if (was && memcmp(was, share, overlay->members) == 0)
 		return;
-	for (uint32_t member = 0; member < overlay->members; member++) {
-		if (share[member] > 0 && overlay->length[member] > 0) {
-			state.serving++;
-			state.only = member;
-		}
-	}
+	set_limits(&state, was);
 	answer_touched(&state);
-	if (state.rings)
-		ask_rings(&state);
+	for (uint32_t ring = 0; ring < RINGS; ring++) {
+		if (state.rings >> ring & 1)
+			ask_ring(&state, ring);
+	}
+	flush_changes(&state);
+}
+
+/* Who wants one answer at a time. */
+struct listener {
+	overlay_answer *answer;
+	void *arg;
+};
+
+static void tell_each(void *arg, const struct overlay_change *changes, size_t count)
+{
+	const struct listener *listener = arg;
+
+	for (size_t i = 0; i < count; i++)
+		listener->answer(listener->arg, changes[i].slot, changes[i].owner,
+				 changes[i].other);
+}
+
+void overlay_apply(const struct overlay *overlay, const uint8_t *was, const uint8_t *share,
+		   overlay_answer *answer_slot, void *arg)
+{
+	struct listener listener = {answer_slot, arg};
+
+	overlay_change(overlay, was, share, tell_each, &listener);
 }

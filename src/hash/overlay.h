@@ -21,7 +21,7 @@ struct overlay;
 /*
  * `base` has `size` slots that each name one of `members` or HASH_NOBODY; it must outlive the
  * overlay and stay as it is. A slot of nobody stays nobody's whatever happens. 0, -EINVAL (a slot
- * names no member, more than MAGLEV_SIZE_MAX slots or 16 million members) or -ENOMEM.
+ * names no member, more than MAGLEV_SIZE_MAX slots or 65534 members) or -ENOMEM.
  */
 int overlay_new(const uint32_t *base, uint32_t size, size_t members, struct overlay **ret);
 void overlay_free(struct overlay *overlay);
@@ -49,3 +49,12 @@ typedef void overlay_answer(void *arg, uint32_t slot, uint32_t owner, uint32_t o
  */
 void overlay_apply(const struct overlay *overlay, const uint8_t *was, const uint8_t *share,
 		   overlay_answer *answer, void *arg);
+
+/* The same for who goes through memory by slot and had better know what comes: many at a time, most
+ * of them in rising order, with the base owner. */
+struct overlay_change {
+	uint32_t slot, base, owner, other;
+};
+typedef void overlay_answers(void *arg, const struct overlay_change *changes, size_t count);
+void overlay_change(const struct overlay *overlay, const uint8_t *was, const uint8_t *share,
+		    overlay_answers *answers, void *arg);

@@ -49,7 +49,7 @@ static void adopt_slot(struct pool *pool, uint32_t slot, uint64_t word, const ui
 	}
 	served->owner = owner;
 	served->other = members[abi_slot_other(word)];
-	pool->members.items[owner].slots++;
+	pool->slots_of[owner + 1]++;
 	pool->doubt |= word & ABI_SLOT_DOUBT && owner == pool_narrow(pool->base[slot]) &&
 		       !remembers;
 }
@@ -152,7 +152,7 @@ static void inherit_slot(struct pool *pool, uint32_t slot, const struct pool *fr
 		return;
 	}
 	pool->served[slot] = (struct serving){owner, heir_of(from, was->other, members)};
-	pool->members.items[owner].slots++;
+	pool->slots_of[owner + 1]++;
 }
 
 int pool_inherit(struct pool *pool, const struct pool *from, bool same_table, uint64_t now_ms)

@@ -147,7 +147,6 @@ void members_inherit(struct members *members, size_t member, const struct member
 
 	*it = *from;
 	it->name = as_new.name;
-	it->slots = 0;
 	it->backup = as_new.backup;
 	it->weighs = as_new.weighs;
 	it->counts = as_new.counts; /* as the sum has it */

@@ -13,7 +13,6 @@ enum { MEMBER_WHOLE = 100 }; /* the share of one that serves all of its slots */
 struct member {
 	const char *name;
 	uint32_t index;
-	uint32_t slots; /* that it serves */
 	enum pool_admin admin;
 	enum pool_health health;
 	bool backup;

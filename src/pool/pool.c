@@ -18,15 +18,7 @@
 #include "hash/overlay.h"
 #include "hash/ring.h"
 #include "pool/state.h"
-
-/* Where the words of changed slots go; `slots` NULL: nowhere. */
-struct writing {
-	struct pool *pool;
-	uint64_t *slots;
-	uint64_t now_ms;
-	uint32_t stored;
-	bool any_held; /* all slots are looked at in the end */
-};
+#include "pool/words.h"
 
 static struct member *member_of(const struct pool *pool, size_t member)
 {
@@ -58,9 +50,8 @@ static struct pool *pool_alloc(const struct pool_spec *spec)
 	pool->size = spec->table_size;
 	pool->base = arena_array(arena, pool->size, sizeof(uint32_t));
 	pool->served = arena_array(arena, pool->size, sizeof(*pool->served));
-	pool->wanted = arena_array(arena, pool->size, sizeof(*pool->wanted));
 	for (uint32_t slot = 0; slot < pool->size; slot++)
-		pool->served[slot] = pool->wanted[slot] = (struct serving){NOBODY, NOBODY};
+		pool->served[slot] = (struct serving){NOBODY, NOBODY};
 	transitions_init(&pool->transitions, arena, pool->size);
 	pool->transitions.idle_ms = spec->idle_ms;
 	pool->transitions.datagram_ms = spec->datagram_ms;
@@ -73,6 +64,10 @@ static struct pool *pool_alloc(const struct pool_spec *spec)
 	pool->now = arena_array(arena, spec->member_count, sizeof(uint8_t));
 	pool->members.items = arena_array(arena, spec->member_count, sizeof(struct member));
 	members_init(&pool->members, spec);
+	pool->records = arena_array(arena, spec->member_count + 1, sizeof(uint32_t));
+	pool->slots_of = arena_array(arena, spec->member_count + 1, sizeof(uint32_t));
+	for (size_t i = 0; i < spec->member_count; i++)
+		pool->records[i + 1] = spec->members[i].index;
 	for (size_t i = 0; i < spec->member_count; i++)
 		pool->members.items[i].name = arena_strdup(arena, spec->members[i].name);
 	return pool;
@@ -161,6 +156,7 @@ void pool_set_index(struct pool *pool, size_t member, uint32_t index)
 {
 	assert(index && index <= ABI_INDEX_MASK);
 	member_of(pool, member)->index = index;
+	pool->records[member + 1] = index;
 }
 
 enum pool_health pool_member_health(const struct pool *pool, size_t member)
@@ -175,7 +171,8 @@ enum pool_admin pool_member_admin(const struct pool *pool, size_t member)
 
 uint32_t pool_member_slots(const struct pool *pool, size_t member)
 {
-	return member_of(pool, member)->slots;
+	assert(member < pool->members.count);
+	return pool->slots_of[member + 1];
 }
 
 unsigned pool_member_share(const struct pool *pool, size_t member)
@@ -247,182 +244,7 @@ void pool_member_was_down(struct pool *pool, size_t member)
 	member_of(pool, member)->lowered = true;
 }
 
-/* --- words --- */
-
-static uint32_t index_of(const struct pool *pool, uint32_t member)
-{
-	return member == NOBODY ? 0 : pool->members.items[member].index;
-}
-
-/*
- * Who stands in for a slot's base owner cannot know for how long: flows from before may live on at
- * the base owner, which drains, fails its checks or has a part of its slots only, although none of
- * this node's do. They may come here from a node that is gone.
- */
-static bool is_in_doubt(const struct pool *pool, uint32_t slot)
-{
-	return pool->doubt ||
-	       (pool->doubt_ms && pool_narrow(pool->base[slot]) != pool->served[slot].owner);
-}
-
-static uint64_t plain_word(const struct pool *pool, uint32_t slot)
-{
-	const struct serving *served = &pool->served[slot];
-
-	return abi_slot(index_of(pool, served->owner), 0, index_of(pool, served->other));
-}
-
-static void store(struct writing *writing, uint32_t slot, uint64_t word)
-{
-	if (!writing->slots || __atomic_load_n(&writing->slots[slot], __ATOMIC_RELAXED) == word)
-		return;
-	__atomic_store_n(&writing->slots[slot], word, __ATOMIC_RELEASE);
-	writing->stored++;
-}
-
-static void store_word(struct writing *writing, uint32_t slot)
-{
-	const struct pool *pool = writing->pool;
-	uint64_t word = plain_word(pool, slot) | transition_word(&pool->transitions, slot) |
-			(is_in_doubt(pool, slot) ? ABI_SLOT_DOUBT : 0);
-
-	store(writing, slot, word);
-}
-
-static void store_told(void *arg, uint32_t slot)
-{
-	store_word(arg, slot);
-}
-
-static void store_all(struct writing *writing)
-{
-	const struct pool *pool = writing->pool;
-	bool plain = !pool->transitions.count && !pool->doubt_ms;
-
-	for (uint32_t slot = 0; plain && slot < pool->size; slot++)
-		store(writing, slot, plain_word(pool, slot));
-	for (uint32_t slot = 0; !plain && slot < pool->size; slot++)
-		store_word(writing, slot);
-}
-
-/* May a flow have begun on it because the slot's word names it as the other owner? */
-static bool may_have_begun(const struct pool *pool, uint16_t member)
-{
-	const struct member *it = member == NOBODY ? NULL : &pool->members.items[member];
-
-	return it && (it->share > 0 || it->lowered);
-}
-
-/*
- * While a pool that began from nothing comes to know its members, one after the other, who serves
- * in the place of one that is still awaited only stands in. Flows that are under way began on other
- * nodes, which know the members all: they are the awaited one's, and what begins here meanwhile is
- * recorded. When that one comes there is nobody else whose flows have no entries.
- */
-static bool stands_in(const struct writing *writing, uint32_t slot, uint16_t owner)
-{
-	const struct pool *pool = writing->pool;
-	uint32_t base = pool->base[slot];
-
-	return writing->now_ms < pool->starting_until_ms && owner != NOBODY && owner != base &&
-	       members_is_awaited(&pool->members, base);
-}
-
-/*
- * The slot goes from `before` to `owner`. Amid a start, one who is heard of for the first time has
- * it from who only stood in; and after a restart amid it what is said of the time before is later
- * than the words.
- */
-static void begin_transition(struct writing *writing, uint32_t slot, uint16_t before,
-			     uint16_t owner)
-{
-	struct pool *pool = writing->pool;
-	struct transitions *transitions = &pool->transitions;
-	uint32_t from = pool->cut[before] ? 0 : index_of(pool, before);
-	bool starts = writing->now_ms < pool->starting_until_ms;
-
-	if (starts && owner != NOBODY && !pool->seen[owner])
-		transition_come(transitions, slot, index_of(pool, owner), writing->now_ms);
-	else if (starts && pool->adopted)
-		transition_await(transitions, slot, from, writing->now_ms);
-	else
-		transition_begin(transitions, slot, from, writing->now_ms);
-}
-
-static void change_owner(struct writing *writing, uint32_t slot, uint16_t owner)
-{
-	struct pool *pool = writing->pool;
-	struct transitions *transitions = &pool->transitions;
-	struct serving *served = &pool->served[slot];
-	uint16_t before = served->owner;
-
-	if (owner != NOBODY)
-		pool->members.items[owner].slots++;
-	if (before != NOBODY)
-		pool->members.items[before].slots--;
-	served->owner = owner;
-	pool->moves.slots += before != NOBODY;
-	if (pool->settled && before != NOBODY && owner != NOBODY)
-		pool->moves.collateral += pool->now[before] >= pool->was[before] &&
-					  pool->now[owner] <= pool->was[owner];
-	if (stands_in(writing, slot, owner))
-		transition_await(transitions, slot, index_of(pool, pool_narrow(pool->base[slot])),
-				 writing->now_ms);
-	else if (before != NOBODY)
-		begin_transition(writing, slot, before, owner);
-	else if (served->other != owner && may_have_begun(pool, served->other))
-		transition_begin(transitions, slot, 0, writing->now_ms);
-}
-
-/*
- * A slot whose base owner has just been added stays where it is until that one's first check has a
- * result: whoever the overlay names in its place would be a third owner, for seconds. In a fresh
- * table there is nobody to stay with.
- */
-static bool holds(const struct pool *pool, uint32_t slot)
-{
-	uint16_t owner = pool->served[slot].owner;
-
-	return (pool->adopted || pool->inherited) && owner != NOBODY &&
-	       pool->members.items[owner].share > 0 &&
-	       members_is_awaited(&pool->members, pool->base[slot]);
-}
-
-static void serve_slot(struct writing *writing, uint32_t slot)
-{
-	struct pool *pool = writing->pool;
-	struct serving *served = &pool->served[slot], wanted = pool->wanted[slot];
-
-	if (served->owner != wanted.owner && holds(pool, slot)) {
-		wanted = (struct serving){served->owner, pool_narrow(pool->base[slot])};
-		pool->held++;
-	}
-	if (served->owner == wanted.owner && served->other == wanted.other)
-		return;
-	if (served->owner != wanted.owner)
-		change_owner(writing, slot, wanted.owner);
-	served->other = wanted.other;
-	store_word(writing, slot);
-}
-
-static void want(void *arg, uint32_t slot, uint32_t owner, uint32_t other)
-{
-	struct writing *writing = arg;
-
-	writing->pool->wanted[slot] = (struct serving){pool_narrow(owner), pool_narrow(other)};
-	if (!writing->any_held)
-		serve_slot(writing, slot);
-}
-
-/* All slots, while some are held: one may be let go by what changes no other. */
-static void serve_held(struct writing *writing)
-{
-	writing->pool->held = 0;
-	for (uint32_t slot = 0; slot < writing->pool->size; slot++) {
-		if (writing->pool->base[slot] != HASH_NOBODY)
-			serve_slot(writing, slot);
-	}
-}
+/* --- the words' state --- */
 
 /*
  * Flows of a member that is gone for good are not waited for. A member that serves again has
@@ -437,7 +259,7 @@ static void forget_cut(struct writing *writing)
 
 		if (is_cut && !pool->cut[i] && pool->transitions.count > 0)
 			transitions_forget(&pool->transitions, pool->members.items[i].index,
-					   store_told, writing);
+					   words_store_told, writing);
 		pool->cut[i] = is_cut;
 	}
 }
@@ -450,15 +272,16 @@ static void forget_cut(struct writing *writing)
 static void drop_weak(struct writing *writing)
 {
 	struct pool *pool = writing->pool;
+	struct transitions *all = &pool->transitions;
 
-	for (uint32_t slot = 0; slot < pool->size; slot++) {
+	for (uint32_t slot = 0; (slot = transitions_next(all, slot)) < pool->size; slot++) {
 		uint32_t base = pool->base[slot];
 
 		if (base == HASH_NOBODY || pool->members.items[base].share == MEMBER_WHOLE ||
 		    members_is_awaited(&pool->members, base))
 			continue;
-		if (transition_drop_weak(&pool->transitions, slot))
-			store_word(writing, slot);
+		if (transition_drop_weak(all, slot))
+			words_store(writing, slot);
 	}
 }
 
@@ -486,7 +309,7 @@ static void look_at_returned(struct writing *writing)
 		if (!is_elsewhere(pool, &pool->served[slot]))
 			continue;
 		transition_begin(&pool->transitions, slot, 0, writing->now_ms);
-		store_word(writing, slot);
+		words_store(writing, slot);
 	}
 	for (size_t i = 0; i < pool->members.count; i++)
 		pool->members.items[i].lowered = false;
@@ -504,36 +327,36 @@ static void pass_doubt(struct writing *writing)
 	pool->begun = true;
 	if (pool->doubt && writing->now_ms >= pool->doubt_until_ms) {
 		pool->doubt = false;
-		store_all(writing);
+		words_store_all(writing);
 	}
 }
 
 static void settle(struct writing *writing)
 {
 	struct pool *pool = writing->pool;
-	const uint8_t *was = pool->settled ? pool->was : NULL;
+	/* A slot that is held may be let go by what changes no other. */
+	const uint8_t *was = pool->settled && !pool->held ? pool->was : NULL;
 
-	writing->any_held = pool->held > 0;
+	pool->held = 0;
 	members_update(&pool->members, writing->now_ms);
 	if (!pool->begun)
 		pool->starting_until_ms = writing->now_ms + POOL_STARTING_MS;
+	writing->starts = writing->now_ms < pool->starting_until_ms;
 	forget_cut(writing);
 	if (pool->doubt_ms && (pool->doubt || !pool->begun) && pool->transitions.count > 0)
 		drop_weak(writing);
 	for (size_t i = 0; i < pool->members.count; i++)
 		pool->now[i] = pool->members.items[i].share;
 	if (pool->ring)
-		ring_apply(pool->ring, was, pool->now, want, writing);
+		ring_apply(pool->ring, was, pool->now, words_serve_one, writing);
 	else
-		overlay_apply(pool->overlay, was, pool->now, want, writing);
-	if (writing->any_held)
-		serve_held(writing);
+		overlay_change(pool->overlay, was, pool->now, words_serve, writing);
 	memcpy(pool->was, pool->now, pool->members.count);
 	for (size_t i = 0; i < pool->members.count; i++)
 		pool->seen[i] |= pool->now[i] > 0;
 	pool->settled = true;
 	look_at_returned(writing);
-	transitions_pass_time(&pool->transitions, writing->now_ms, store_told, writing);
+	transitions_pass_time(&pool->transitions, writing->now_ms, words_store_told, writing);
 	pass_doubt(writing);
 }
 
@@ -543,7 +366,7 @@ uint32_t pool_write_slots(struct pool *pool, uint64_t *slots, uint64_t now_ms)
 
 	settle(&writing);
 	writing.slots = slots;
-	store_all(&writing);
+	words_store_all(&writing);
 	return writing.stored;
 }
 
@@ -587,7 +410,7 @@ uint32_t pool_end_survey(struct pool *pool, pool_pinned *pinned, const void *arg
 {
 	struct writing writing = {.pool = pool, .slots = slots};
 
-	transitions_end_survey(&pool->transitions, pinned, arg, store_told, &writing);
+	transitions_end_survey(&pool->transitions, pinned, arg, words_store_told, &writing);
 	return writing.stored;
 }
 

@@ -21,9 +21,10 @@ struct pool {
 	struct members members;
 	uint64_t seed;
 	uint32_t size;
-	uint32_t *base;          /* by slot */
-	struct serving *served;  /* by slot */
-	struct serving *wanted;  /* by slot: by the overlay or the ring */
+	uint32_t *base;         /* by slot */
+	struct serving *served; /* by slot */
+	/* By member, from 1 on; 0 stands for nobody: its record, and how many slots it serves. */
+	uint32_t *records, *slots_of;
 	struct overlay *overlay; /* of a Maglev table */
 	struct ring *ring;       /* in place of it */
 	struct transitions transitions;
@@ -42,8 +43,9 @@ struct pool {
 	uint8_t *now;   /* by member: its share now, while settling */
 };
 
-/* HASH_NOBODY becomes NOBODY. */
+_Static_assert((uint16_t)HASH_NOBODY == NOBODY, "nobody is nobody in 16 bits as well");
+
 static inline uint16_t pool_narrow(uint32_t member)
 {
-	return member == HASH_NOBODY ? NOBODY : (uint16_t)member;
+	return (uint16_t)member;
 }

@@ -7,8 +7,9 @@
  * and a slot whose owner changed meanwhile waits for the next one.
  *
  * All of a slot is one word, for a pool may have 131071 of them and most are never in transition.
- * Nothing is kept sorted: what is due by time is looked for in all slots, which for 65537 takes
- * some tens of microseconds, once for all slots that changed in one event.
+ * A bit a slot says of which there is anything to know, and the others' words are not even read.
+ * Nothing is kept sorted: what is due by time is looked for in all that have their bit, once for
+ * all slots that changed in one event.
  */
 #include "pool/transition.h"
 
@@ -68,26 +69,34 @@ static uint64_t turn_ms(const struct transitions *all, const struct transition *
 	return earlier_of(late_ms(all, slot), weak_ms(all, slot));
 }
 
-static void turn(const struct transitions *all, struct transition *slot, uint64_t now_ms)
-{
-	if (!slot->on) {
-		*slot = (struct transition){0};
-		return;
-	}
-	slot->late |= late_ms(all, slot) <= now_ms;
-	slot->weak |= weak_ms(all, slot) <= now_ms;
-}
-
 static void expect(struct transitions *all, const struct transition *slot)
 {
 	all->next_ripe_ms = earlier_of(all->next_ripe_ms, ripe_ms(all, slot));
 	all->next_turn_ms = earlier_of(all->next_turn_ms, turn_ms(all, slot));
 }
 
-static void start(struct transitions *all, struct transition *slot, uint32_t previous,
-		  uint64_t now_ms)
+static bool is_known(const struct transitions *all, uint32_t at)
 {
+	return all->known[at / TRANSITION_WORD] >> at % TRANSITION_WORD & 1;
+}
+
+static void set_known(struct transitions *all, uint32_t at)
+{
+	all->known[at / TRANSITION_WORD] |= 1ULL << at % TRANSITION_WORD;
+}
+
+static void clear(struct transitions *all, uint32_t at)
+{
+	all->slots[at] = (struct transition){0};
+	all->known[at / TRANSITION_WORD] &= ~(1ULL << at % TRANSITION_WORD);
+}
+
+static void start(struct transitions *all, uint32_t at, uint32_t previous, uint64_t now_ms)
+{
+	struct transition *slot = &all->slots[at];
+
 	all->count += !slot->on;
+	set_known(all, at);
 	slot->on = 1;
 	slot->late = slot->weak = 0;
 	slot->previous = previous;
@@ -95,49 +104,83 @@ static void start(struct transitions *all, struct transition *slot, uint32_t pre
 	expect(all, slot);
 }
 
-static void remember(struct transitions *all, struct transition *slot, uint32_t previous,
-		     uint64_t now_ms)
+static void remember(struct transitions *all, uint32_t at, uint32_t previous, uint64_t now_ms)
 {
+	struct transition *slot = &all->slots[at];
+
+	set_known(all, at);
 	*slot = (struct transition){.previous = previous, .weak = 1};
 	slot->since_ms = now_ms < SINCE_MAX ? now_ms : SINCE_MAX;
 	all->next_turn_ms = earlier_of(all->next_turn_ms, turn_ms(all, slot));
 }
 
-/* No flow of this node needs the slot's previous owner any more; those of others may. */
-static void end(struct transitions *all, struct transition *slot)
+static void turn(struct transitions *all, uint32_t at, uint64_t now_ms)
 {
-	if (all->weakens && slot->previous)
-		remember(all, slot, slot->previous, all->survey_from_ms);
+	struct transition *slot = &all->slots[at];
+
+	if (!slot->on) {
+		clear(all, at);
+		return;
+	}
+	slot->late |= late_ms(all, slot) <= now_ms;
+	slot->weak |= weak_ms(all, slot) <= now_ms;
+}
+
+/* No flow of this node needs the slot's previous owner any more; those of others may. */
+static void end(struct transitions *all, uint32_t at)
+{
+	if (all->weakens && all->slots[at].previous)
+		remember(all, at, all->slots[at].previous, all->survey_from_ms);
 	else
-		*slot = (struct transition){0};
+		clear(all, at);
 }
 
 void transitions_init(struct transitions *all, struct arena *arena, uint32_t size)
 {
 	all->slots = arena_array(arena, size, sizeof(*all->slots));
+	all->known = arena_array(arena, size / TRANSITION_WORD + 1, sizeof(*all->known));
 	all->size = size;
 	all->next_turn_ms = all->next_ripe_ms = UINT64_MAX;
 }
 
-uint64_t transition_word(const struct transitions *all, uint32_t at)
+uint32_t transitions_next(const struct transitions *all, uint32_t from)
 {
-	const struct transition *slot = &all->slots[at];
+	uint32_t word = from / TRANSITION_WORD, last = all->size / TRANSITION_WORD;
+	uint64_t bits = all->known[word] & ~0ULL << from % TRANSITION_WORD;
 
-	if (!slot->on)
-		return slot->previous ? abi_slot(0, slot->previous, 0) | ABI_SLOT_DOUBT : 0;
-	return abi_slot(0, slot->previous, 0) | ABI_SLOT_TRANSITION |
-	       (slot->late ? ABI_SLOT_LATE : 0) | (slot->weak ? ABI_SLOT_ASK : 0);
+	while (!bits && word < last)
+		bits = all->known[++word];
+	return bits ? word * TRANSITION_WORD + (uint32_t)__builtin_ctzll(bits) : all->size;
+}
+
+/* `start` of a slot of which nothing is known, so nothing is read. Those of one event are alike. */
+static void start_afresh(struct transitions *all, uint32_t at, uint32_t previous, uint64_t now_ms)
+{
+	uint64_t since_ms = now_ms < SINCE_MAX ? now_ms : SINCE_MAX;
+
+	if (!all->fresh.on || all->fresh.previous != previous || all->fresh.since_ms != since_ms) {
+		all->fresh = (struct transition){
+			.since_ms = since_ms, .previous = previous, .on = 1, .changed = 1};
+		expect(all, &all->fresh);
+	}
+	all->slots[at] = all->fresh;
+	all->count++;
+	set_known(all, at);
 }
 
 void transition_begin(struct transitions *all, uint32_t at, uint32_t from, uint64_t now_ms)
 {
 	struct transition *slot = &all->slots[at];
 
+	if (!is_known(all, at)) {
+		start_afresh(all, at, from, now_ms);
+		return;
+	}
 	slot->changed = 1;
 	/* The oldest owner stays: flows of those after it have entries. Not so a weak one: of flows
 	 * that have none, more are of the one who is seen to have the slot. */
 	if (!slot->on || ((!slot->previous || slot->weak) && from))
-		start(all, slot, from, now_ms);
+		start(all, at, from, now_ms);
 }
 
 void transition_tell(struct transitions *all, uint32_t at, uint32_t from, uint64_t now_ms)
@@ -173,10 +216,10 @@ void transition_adopt(struct transitions *all, uint32_t at, uint64_t word, uint6
 	if (slot->previous == abi_slot_current(word))
 		slot->weak = 0;
 	if (!(word & ABI_SLOT_TRANSITION) && !slot->previous && abi_slot_previous(word))
-		remember(all, slot, abi_slot_previous(word), now_ms);
+		remember(all, at, abi_slot_previous(word), now_ms);
 	if (!(word & ABI_SLOT_TRANSITION) || told)
 		return;
-	start(all, slot, abi_slot_previous(word), now_ms);
+	start(all, at, abi_slot_previous(word), now_ms);
 	slot->late = (word & ABI_SLOT_LATE) != 0;
 	slot->weak = (word & ABI_SLOT_ASK) != 0;
 }
@@ -194,6 +237,10 @@ void transition_inherit(struct transitions *all, uint32_t at, const struct trans
 		slot->previous = 0;
 	if (!all->weakens)
 		slot->weak = 0;
+	if (slot->on || slot->previous)
+		set_known(all, at);
+	else
+		clear(all, at);
 	all->count += slot->on;
 }
 
@@ -203,7 +250,8 @@ void transitions_inherit(struct transitions *all, const struct transitions *from
 	all->hold_until_ms = from->hold_until_ms;
 	all->wait_until_ms = from->wait_until_ms;
 	all->next_turn_ms = all->next_ripe_ms = UINT64_MAX;
-	for (uint32_t at = 0; at < all->size; at++) {
+	all->fresh.on = 0;
+	for (uint32_t at = 0; (at = transitions_next(all, at)) < all->size; at++) {
 		if (all->slots[at].on)
 			expect(all, &all->slots[at]);
 		else
@@ -216,6 +264,7 @@ void transitions_wait(struct transitions *all, uint64_t now_ms)
 {
 	uint64_t last_ms = time_later_ms(all->hold_from_ms, TRANSITION_WAITS * all->idle_ms);
 
+	all->fresh.on = 0;
 	all->wait_until_ms = time_later_ms(now_ms, all->idle_ms);
 	if (now_ms < all->hold_until_ms)
 		all->hold_until_ms = earlier_of(all->wait_until_ms, last_ms);
@@ -223,6 +272,7 @@ void transitions_wait(struct transitions *all, uint64_t now_ms)
 
 void transitions_hold(struct transitions *all, uint64_t now_ms)
 {
+	all->fresh.on = 0;
 	all->hold_from_ms = now_ms;
 	all->hold_until_ms = time_later_ms(now_ms, all->idle_ms);
 	for (uint32_t slot = 0; slot < all->size; slot++)
@@ -243,7 +293,7 @@ bool transition_drop_weak(struct transitions *all, uint32_t at)
 
 void transitions_forget(struct transitions *all, uint32_t record, transition_told *told, void *arg)
 {
-	for (uint32_t at = 0; at < all->size; at++) {
+	for (uint32_t at = 0; (at = transitions_next(all, at)) < all->size; at++) {
 		struct transition *slot = &all->slots[at];
 
 		if (slot->previous != record)
@@ -261,11 +311,12 @@ void transitions_pass_time(struct transitions *all, uint64_t now_ms, transition_
 	if (now_ms < all->next_turn_ms)
 		return;
 	all->next_turn_ms = UINT64_MAX;
-	for (uint32_t at = 0; at < all->size; at++) {
+	all->fresh.on = 0;
+	for (uint32_t at = 0; (at = transitions_next(all, at)) < all->size; at++) {
 		struct transition *slot = &all->slots[at];
 
 		if (turn_ms(all, slot) <= now_ms) {
-			turn(all, slot, now_ms);
+			turn(all, at, now_ms);
 			told(arg, at);
 		}
 		all->next_turn_ms = earlier_of(all->next_turn_ms, turn_ms(all, slot));
@@ -287,7 +338,7 @@ bool transitions_are_ripe(const struct transitions *all, uint64_t now_ms)
 void transitions_begin_survey(struct transitions *all, uint64_t now_ms)
 {
 	all->survey_from_ms = now_ms;
-	for (uint32_t at = 0; at < all->size; at++)
+	for (uint32_t at = 0; (at = transitions_next(all, at)) < all->size; at++)
 		all->slots[at].changed = 0;
 }
 
@@ -295,7 +346,8 @@ void transitions_end_survey(struct transitions *all, transition_pinned *pinned,
 			    const void *pinned_arg, transition_told *told, void *arg)
 {
 	all->next_ripe_ms = UINT64_MAX;
-	for (uint32_t at = 0; at < all->size; at++) {
+	all->fresh.on = 0;
+	for (uint32_t at = 0; (at = transitions_next(all, at)) < all->size; at++) {
 		struct transition *slot = &all->slots[at];
 
 		if (!slot->on)
@@ -305,7 +357,7 @@ void transitions_end_survey(struct transitions *all, transition_pinned *pinned,
 			expect(all, slot);
 			continue;
 		}
-		end(all, slot);
+		end(all, at);
 		all->count--;
 		told(arg, at);
 	}

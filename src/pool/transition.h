@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "dp/abi_slot.h"
 
 struct transition {
 	uint64_t since_ms : 40;
@@ -25,8 +26,11 @@ struct transition {
 	uint64_t weak : 1;    /* previous has no flows without entries as far as this node knows */
 };
 
+enum { TRANSITION_WORD = 64 }; /* slots of a word of `known` */
+
 struct transitions {
 	struct transition *slots;
+	uint64_t *known; /* a bit for each slot: of the others all is 0 */
 	uint32_t size;
 	uint32_t count; /* slots that are in transition */
 	uint64_t idle_ms, datagram_ms;
@@ -36,12 +40,26 @@ struct transitions {
 	uint64_t next_turn_ms;   /* no slot becomes late or weak before; UINT64_MAX: none */
 	uint64_t next_ripe_ms;   /* the same for ripe */
 	uint64_t survey_from_ms; /* when the survey that is under way began */
+	struct transition fresh; /* what the last slot began as, and expected; `on`: if any */
 };
 
 void transitions_init(struct transitions *all, struct arena *arena, uint32_t size);
 
+/* The first slot from this one on of which anything is known, or `size`. */
+uint32_t transitions_next(const struct transitions *all, uint32_t from);
+
 /* The slot's part of its word: previous, TRANSITION, LATE and ASK. */
-uint64_t transition_word(const struct transitions *all, uint32_t slot);
+static inline uint64_t transition_word(const struct transitions *all, uint32_t at)
+{
+	const struct transition *slot = &all->slots[at];
+
+	if (!(all->known[at / TRANSITION_WORD] >> at % TRANSITION_WORD & 1))
+		return 0;
+	if (!slot->on)
+		return slot->previous ? abi_slot(0, slot->previous, 0) | ABI_SLOT_DOUBT : 0;
+	return abi_slot(0, slot->previous, 0) | ABI_SLOT_TRANSITION |
+	       (slot->late ? ABI_SLOT_LATE : 0) | (slot->weak ? ABI_SLOT_ASK : 0);
+}
 
 /*
  * The slot goes from the backend of record `from` to another. `from` 0: flows from before have
