@@ -133,7 +133,7 @@ static void print_map(const struct printer *printer, const struct conf_key *pare
 		    !prints(printer, key, source, text))
 			continue;
 		indent(printer, depth);
-		put(printer, conf_key_name(key));
+		put(printer, conf_row_name(i));
 		put(printer, ":");
 		if (key->list) {
 			print_list(printer, key, source, depth);
