@@ -251,8 +251,10 @@ static bool same_map(const char *path, const void *before, const void *after)
 	struct differ differ = {0};
 
 	for (size_t i = 0; i < conf_key_count(); i++) {
-		if (strcmp(conf_key(i)->path, path) == 0)
-			diff_map(&differ, conf_key(i), CONF_FILE_NODE, before, after);
+		if (strcmp(conf_key(i)->path, path) != 0)
+			continue;
+		diff_map(&differ, conf_key(i), CONF_FILE_NODE, before, after);
+		break;
 	}
 	return differ.count == 0;
 }

@@ -25,10 +25,16 @@ static bool is_own(const struct conf_key *key)
 	return false;
 }
 
+/* A large file has a hundred thousand words, of a stream that is one thread's. */
+static void put(const struct printer *printer, const char *text)
+{
+	fputs_unlocked(text, printer->out);
+}
+
 static void indent(const struct printer *printer, int depth)
 {
 	for (int i = 0; i < depth; i++)
-		fputs("  ", printer->out);
+		put(printer, "  ");
 }
 
 static const char *array_of(const struct conf_key *key, const char *source, size_t *ret_count)
@@ -51,22 +57,25 @@ static void print_list(const struct printer *printer, const struct conf_key *key
 	char text[VALUE_TEXT_MAX];
 
 	if (count == 0 && key->fallback) {
-		fprintf(printer->out, " %s\n", key->fallback);
+		put(printer, " ");
+		put(printer, key->fallback);
+		put(printer, "\n");
 		return;
 	}
 	if (key->type != CONF_TYPE_MAP || count == 0) {
-		fputs(" [", printer->out);
+		put(printer, " [");
 		for (size_t i = 0; i < count; i++) {
 			value_format(key, array + i * key->width, text);
-			fprintf(printer->out, "%s%s", i ? ", " : "", text);
+			put(printer, i ? ", " : "");
+			put(printer, text);
 		}
-		fputs("]\n", printer->out);
+		put(printer, "]\n");
 		return;
 	}
-	fputc('\n', printer->out);
+	put(printer, "\n");
 	for (size_t i = 0; i < count; i++) {
 		indent(printer, depth + 1);
-		fputs("-\n", printer->out);
+		put(printer, "-\n");
 		print_map(printer, key, array + i * key->width, depth + 2);
 	}
 }
@@ -124,14 +133,17 @@ static void print_map(const struct printer *printer, const struct conf_key *pare
 		    !prints(printer, key, source, text))
 			continue;
 		indent(printer, depth);
-		fprintf(printer->out, "%s:", conf_key_name(key));
+		put(printer, conf_row_name(i));
+		put(printer, ":");
 		if (key->list) {
 			print_list(printer, key, source, depth);
 		} else if (key->type == CONF_TYPE_MAP) {
-			fputc('\n', printer->out);
+			put(printer, "\n");
 			print_map(printer, key, source, depth + 1);
 		} else {
-			fprintf(printer->out, " %s\n", text);
+			put(printer, " ");
+			put(printer, text);
+			put(printer, "\n");
 		}
 	}
 }

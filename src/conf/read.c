@@ -364,7 +364,7 @@ static int find_row(const struct reader *reader, const struct conf_key *parent,
 		return -1;
 	for (size_t i = conf_key_first(parent, reader->file); i != CONF_KEY_END;
 	     i = conf_key_next(i)) {
-		if (strcmp(conf_key_name(conf_key(i)), text) == 0)
+		if (strcmp(conf_row_name(i), text) == 0)
 			return (int)i;
 	}
 	return -1;

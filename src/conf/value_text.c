@@ -41,6 +41,21 @@ const struct units *value_units(const struct conf_key *key)
 	}
 }
 
+/* Returns where they end. */
+static char *put_digits(uint64_t value, char *text)
+{
+	char digits[20];
+	size_t count = 0;
+
+	do {
+		digits[count++] = (char)('0' + value % 10);
+		value /= 10;
+	} while (value);
+	while (count)
+		*text++ = digits[--count];
+	return text;
+}
+
 static const char *format_number(const struct conf_key *key, uint64_t value, char *text)
 {
 	const struct units *units = value_units(key);
@@ -52,7 +67,7 @@ static const char *format_number(const struct conf_key *key, uint64_t value, cha
 			break;
 		}
 	}
-	sprintf(text, "%llu%s", (unsigned long long)(value / unit->factor), unit->suffix);
+	strcpy(put_digits(value / unit->factor, text), unit->suffix);
 	return text;
 }
 
@@ -97,15 +112,21 @@ static bool format_choice(const struct conf_key *key, const void *at, char *text
 	}
 	if (!choice)
 		return format_number(key, value, text);
-	sprintf(text, "%.*s", (int)strcspn(choice, "|"), choice);
+	while (*choice && *choice != '|')
+		*text++ = *choice++;
+	*text = '\0';
 	return true;
 }
 
 static void format_address(const struct addr *addr, char *text)
 {
-	char plain[ADDR_TEXT_MAX];
+	bool is4 = addr_is4(addr);
 
-	sprintf(text, addr_is4(addr) ? "%s" : "\"%s\"", addr_format(addr, plain));
+	addr_format(addr, text + !is4);
+	if (is4)
+		return;
+	*text = '"';
+	strcat(text, "\"");
 }
 
 static void format_prefix(const struct prefix *prefix, char *text)

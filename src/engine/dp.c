@@ -270,27 +270,6 @@ static void unmap(void *memory, const struct bpf_map *map)
 		munmap(memory, (size_t)bpf_map__value_size(map) * bpf_map__max_entries(map));
 }
 
-static int set_prefix(void *prefixes, const struct abi_prefix *prefix, uint32_t value)
-{
-	int error;
-
-	if (value)
-		return bpf_map__update_elem(prefixes, prefix, sizeof(*prefix), &value,
-					    sizeof(value), BPF_ANY);
-	error = bpf_map__delete_elem(prefixes, prefix, sizeof(*prefix), 0);
-	return error == -ENOENT ? 0 : error;
-}
-
-static int next_prefix(const void *prefixes, const struct abi_prefix *after, struct abi_prefix *ret,
-		       uint32_t *ret_value)
-{
-	int error = bpf_map__get_next_key(prefixes, after, ret, sizeof(*ret));
-
-	return error ? error
-		     : bpf_map__lookup_elem(prefixes, ret, sizeof(*ret), ret_value,
-					    sizeof(*ret_value), 0);
-}
-
 /*
  * XDP programs run with bottom halves off, in the kernel's words as readers of RCU, and this
  * barrier waits for all of those. Where it is refused (nohz_full) a pause that is long against a
@@ -308,6 +287,7 @@ static void wait_readers(void *prefixes)
 static int map_tables(struct dp *dp, struct err *err)
 {
 	struct dp_tables *tables = &dp->tables;
+	int error;
 
 	tables->node = &dp->skel->data_node->this_node;
 	tables->vips = map_memory(dp->skel->maps.vips);
@@ -319,9 +299,12 @@ static int map_tables(struct dp *dp, struct err *err)
 	if (!tables->vips || !tables->services || !tables->backends || !tables->slots ||
 	    !tables->flows || !tables->servers)
 		return err_set(err, -ENOMEM, "cannot map the tables: %s", strerror(errno));
-	tables->prefixes = dp->skel->maps.prefixes;
-	tables->set_prefix = set_prefix;
-	tables->next_prefix = next_prefix;
+	error = mirror_open(&dp->mirror, dp->skel->maps.prefixes);
+	if (error)
+		return err_set(err, error, "the prefixes cannot be read: %s", strerror(-error));
+	tables->prefixes = &dp->mirror;
+	tables->set_prefix = mirror_set;
+	tables->list_prefixes = mirror_list;
 	tables->wait_readers = wait_readers;
 	return 0;
 }
@@ -416,6 +399,7 @@ void dp_close(struct dp *dp)
 		lb_bpf__destroy(dp->next);
 		lb_bpf__destroy(dp->skel);
 	}
+	mirror_close(&dp->mirror);
 	percpu_fini(&dp->percpu);
 	free(dp);
 }

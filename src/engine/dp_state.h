@@ -6,6 +6,7 @@
 #include "engine/carry/carry.h"
 #include "engine/carry/former.h"
 #include "engine/dp.h"
+#include "engine/mirror.h"
 #include "lb.skel.h"
 
 struct dp {
@@ -14,6 +15,7 @@ struct dp {
 	struct lb_bpf *capture; /* with the one in its place while somebody captures; else NULL */
 	uint32_t features;      /* that the program has */
 	struct dp_tables tables;
+	struct mirror mirror; /* their prefixes */
 	struct links links;
 	struct percpu percpu;
 	bool adopted;

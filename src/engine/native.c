@@ -250,7 +250,7 @@ int native_new(uint32_t flow_entries, struct native **ret)
 	}
 	tables->prefixes = native->prefixes;
 	tables->set_prefix = prefixes_set;
-	tables->next_prefix = prefixes_next;
+	tables->list_prefixes = prefixes_list;
 	tables->node->flow_buckets_mask = buckets - 1;
 	native->features = UINT32_MAX;
 	*ret = native;

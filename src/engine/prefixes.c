@@ -8,14 +8,18 @@
 
 enum { TABLE_BITS = 32, LENGTHS = 128 + 1 };
 
-struct entry {
-	struct abi_prefix prefix;
-	uint32_t value;
+/* A list's prefixes of one family have an array of their own, so that those of the others need not
+ * move aside. */
+struct table {
+	uint32_t number;
+	struct dp_held *held; /* sorted */
+	size_t count, room;
 };
 
 struct prefixes {
-	struct entry *entries; /* sorted */
-	size_t count, room;
+	struct table *tables; /* sorted; one that is empty stays */
+	size_t table_count, table_room;
+	size_t count;
 	uint32_t by_length[LENGTHS]; /* how many there are: lengths that nobody has are not tried */
 };
 
@@ -27,29 +31,23 @@ int prefixes_new(struct prefixes **ret)
 
 void prefixes_free(struct prefixes *prefixes)
 {
-	if (prefixes)
-		free(prefixes->entries);
+	if (!prefixes)
+		return;
+	for (size_t i = 0; i < prefixes->table_count; i++)
+		free(prefixes->tables[i].held);
+	free(prefixes->tables);
 	free(prefixes);
 }
 
-static int compare(const struct abi_prefix *a, const struct abi_prefix *b)
+/* The first table of this number or a later one, by its place. */
+static size_t table_at(const struct prefixes *prefixes, uint32_t number)
 {
-	if (a->table != b->table)
-		return a->table < b->table ? -1 : 1;
-	if (a->length != b->length)
-		return a->length < b->length ? -1 : 1;
-	return memcmp(&a->addr, &b->addr, sizeof(a->addr));
-}
-
-/* Where the prefix stands, or would. */
-static size_t place_of(const struct prefixes *prefixes, const struct abi_prefix *prefix)
-{
-	size_t low = 0, high = prefixes->count;
+	size_t low = 0, high = prefixes->table_count;
 
 	while (low < high) {
 		size_t middle = (low + high) / 2;
 
-		if (compare(&prefixes->entries[middle].prefix, prefix) < 0)
+		if (prefixes->tables[middle].number < number)
 			low = middle + 1;
 		else
 			high = middle;
@@ -57,10 +55,75 @@ static size_t place_of(const struct prefixes *prefixes, const struct abi_prefix 
 	return low;
 }
 
-static bool stands_at(const struct prefixes *prefixes, size_t place,
-		      const struct abi_prefix *prefix)
+/* NULL: nothing was ever put there. */
+static struct table *find_table(const struct prefixes *prefixes, uint32_t number)
 {
-	return place < prefixes->count && !compare(&prefixes->entries[place].prefix, prefix);
+	size_t at = table_at(prefixes, number);
+
+	return at < prefixes->table_count && prefixes->tables[at].number == number
+		       ? &prefixes->tables[at]
+		       : NULL;
+}
+
+/* Makes room for one more where there is none. */
+static bool has_room(void **array, size_t count, size_t *room, size_t size)
+{
+	size_t wanted = *room ? *room * 2 : 16;
+	void *more;
+
+	if (count < *room)
+		return true;
+	more = realloc(*array, wanted * size);
+	if (!more)
+		return false;
+	*array = more;
+	*room = wanted;
+	return true;
+}
+
+/* A new one if need be; NULL: out of memory. */
+static struct table *get_table(struct prefixes *prefixes, uint32_t number)
+{
+	size_t at = table_at(prefixes, number);
+	struct table *found = find_table(prefixes, number);
+
+	if (found)
+		return found;
+	if (!has_room((void **)&prefixes->tables, prefixes->table_count, &prefixes->table_room,
+		      sizeof(*prefixes->tables)))
+		return NULL;
+	found = &prefixes->tables[at];
+	memmove(found + 1, found, (prefixes->table_count - at) * sizeof(*found));
+	*found = (struct table){.number = number};
+	prefixes->table_count++;
+	return found;
+}
+
+/* Where the prefix stands, or would. */
+static size_t place_of(const struct table *table, const struct abi_prefix *prefix)
+{
+	const struct dp_held key = {.prefix = *prefix};
+	size_t low = 0, high = table->count;
+
+	/* Mostly the next one comes last. */
+	if (high && dp_held_compare(&table->held[high - 1], &key) < 0)
+		return high;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (dp_held_compare(&table->held[middle], &key) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool stands_at(const struct table *table, size_t place, const struct abi_prefix *prefix)
+{
+	const struct dp_held key = {.prefix = *prefix};
+
+	return place < table->count && !dp_held_compare(&table->held[place], &key);
 }
 
 static struct abi_prefix masked(uint32_t table, const struct pkt_addr *addr, uint32_t bits)
@@ -76,77 +139,108 @@ static struct abi_prefix masked(uint32_t table, const struct pkt_addr *addr, uin
 	return ret;
 }
 
-static int insert(struct prefixes *prefixes, size_t place, const struct entry *entry)
+static int insert(struct prefixes *prefixes, const struct dp_held *held)
 {
+	struct table *table;
+	size_t place;
+
 	if (prefixes->count >= ABI_PREFIXES)
 		return -ENOSPC;
-	if (prefixes->count == prefixes->room) {
-		size_t room = prefixes->room ? prefixes->room * 2 : 16;
-		struct entry *more = realloc(prefixes->entries, room * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		prefixes->entries = more;
-		prefixes->room = room;
-	}
-	memmove(&prefixes->entries[place + 1], &prefixes->entries[place],
-		(prefixes->count - place) * sizeof(*entry));
-	prefixes->entries[place] = *entry;
+	table = get_table(prefixes, held->prefix.table);
+	if (!table ||
+	    !has_room((void **)&table->held, table->count, &table->room, sizeof(*table->held)))
+		return -ENOMEM;
+	place = place_of(table, &held->prefix);
+	memmove(&table->held[place + 1], &table->held[place],
+		(table->count - place) * sizeof(*held));
+	table->held[place] = *held;
+	table->count++;
 	prefixes->count++;
-	prefixes->by_length[entry->prefix.length - TABLE_BITS]++;
+	prefixes->by_length[held->prefix.length - TABLE_BITS]++;
 	return 0;
+}
+
+static void drop(struct prefixes *prefixes, struct table *table, size_t place)
+{
+	prefixes->by_length[table->held[place].prefix.length - TABLE_BITS]--;
+	prefixes->count--;
+	table->count--;
+	memmove(&table->held[place], &table->held[place + 1],
+		(table->count - place) * sizeof(*table->held));
+	if (table->count)
+		return;
+	free(table->held);
+	table->held = NULL;
+	table->room = 0;
 }
 
 int prefixes_set(void *owner, const struct abi_prefix *prefix, uint32_t value)
 {
 	struct prefixes *prefixes = owner;
-	struct entry entry = {.value = value};
+	struct dp_held held = {.value = value};
+	struct table *table;
 	size_t place;
 
 	if (prefix->length < TABLE_BITS || prefix->length >= TABLE_BITS + LENGTHS)
 		return -EINVAL;
-	entry.prefix = masked(prefix->table, &prefix->addr, prefix->length - TABLE_BITS);
-	place = place_of(prefixes, &entry.prefix);
-	if (!stands_at(prefixes, place, &entry.prefix))
-		return value ? insert(prefixes, place, &entry) : 0;
-	if (value) {
-		prefixes->entries[place].value = value;
-		return 0;
-	}
-	prefixes->count--;
-	memmove(&prefixes->entries[place], &prefixes->entries[place + 1],
-		(prefixes->count - place) * sizeof(entry));
-	prefixes->by_length[entry.prefix.length - TABLE_BITS]--;
+	held.prefix = masked(prefix->table, &prefix->addr, prefix->length - TABLE_BITS);
+	table = find_table(prefixes, prefix->table);
+	place = table ? place_of(table, &held.prefix) : 0;
+	if (!table || !stands_at(table, place, &held.prefix))
+		return value ? insert(prefixes, &held) : 0;
+	if (value)
+		table->held[place].value = value;
+	else
+		drop(prefixes, table, place);
 	return 0;
 }
 
-int prefixes_next(const void *owner, const struct abi_prefix *after, struct abi_prefix *ret,
-		  uint32_t *ret_value)
+int prefixes_list(const void *owner, uint32_t first, uint32_t last, struct dp_held **ret,
+		  size_t *ret_count)
 {
 	const struct prefixes *prefixes = owner;
-	size_t place = after ? place_of(prefixes, after) : 0;
+	size_t begin = table_at(prefixes, first), end = begin, count = 0;
+	struct dp_held *all = NULL;
 
-	if (after)
-		place = stands_at(prefixes, place, after) ? place + 1 : 0;
-	if (place >= prefixes->count)
-		return -ENOENT;
-	*ret = prefixes->entries[place].prefix;
-	*ret_value = prefixes->entries[place].value;
+	for (; end < prefixes->table_count && prefixes->tables[end].number <= last; end++)
+		count += prefixes->tables[end].count;
+	if (count) {
+		all = malloc(count * sizeof(*all));
+		if (!all)
+			return -ENOMEM;
+	}
+	*ret = all;
+	*ret_count = count;
+	for (; begin < end; begin++) {
+		const struct table *table = &prefixes->tables[begin];
+
+		if (table->count)
+			memcpy(all, table->held, table->count * sizeof(*all));
+		all += table->count;
+	}
 	return 0;
+}
+
+uint32_t prefixes_value(const struct prefixes *prefixes, const struct abi_prefix *prefix)
+{
+	const struct table *table = find_table(prefixes, prefix->table);
+	size_t place = table ? place_of(table, prefix) : 0;
+
+	return table && stands_at(table, place, prefix) ? table->held[place].value : 0;
 }
 
 uint32_t prefixes_find(const struct prefixes *prefixes, uint32_t table, const struct pkt_addr *addr)
 {
 	for (uint32_t bits = LENGTHS; bits-- > 0;) {
 		struct abi_prefix prefix;
-		size_t place;
+		uint32_t value;
 
 		if (!prefixes->by_length[bits])
 			continue;
 		prefix = masked(table, addr, bits);
-		place = place_of(prefixes, &prefix);
-		if (stands_at(prefixes, place, &prefix))
-			return prefixes->entries[place].value;
+		value = prefixes_value(prefixes, &prefix);
+		if (value)
+			return value;
 	}
 	return 0;
 }

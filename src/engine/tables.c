@@ -86,44 +86,11 @@ int dp_held_compare(const void *a, const void *b)
 	return memcmp(&one->addr, &two->addr, sizeof(one->addr));
 }
 
-static int hold(struct dp_held **all, size_t count, const struct dp_held *one)
-{
-	/* Doubles at each power of two. */
-	if ((count & (count - 1)) == 0) {
-		struct dp_held *more = realloc(*all, (count ? 2 * count : 1) * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		*all = more;
-	}
-	(*all)[count] = *one;
-	return 0;
-}
-
 int dp_tables_hold(const struct dp_tables *tables, uint32_t first, uint32_t last,
 		   struct dp_held **ret, size_t *ret_count)
 {
-	struct dp_held *all = NULL, one;
-	struct abi_prefix at;
-	size_t count = 0;
-	int error = tables->next_prefix(tables->prefixes, NULL, &one.prefix, &one.value);
-
-	while (!error) {
-		at = one.prefix;
-		if (at.table >> 1 >= first && at.table >> 1 <= last)
-			error = hold(&all, count++, &one);
-		if (!error)
-			error = tables->next_prefix(tables->prefixes, &at, &one.prefix, &one.value);
-	}
-	if (error != -ENOENT) {
-		free(all);
-		return error;
-	}
-	if (count)
-		qsort(all, count, sizeof(*all), dp_held_compare);
-	*ret = all;
-	*ret_count = count;
-	return 0;
+	return tables->list_prefixes(tables->prefixes, abi_prefix_table(first, 1),
+				     abi_prefix_table(last, 0), ret, ret_count);
 }
 
 void dp_tables_wait(const struct dp_tables *tables)

@@ -14,6 +14,8 @@
 #include "base/err.h"
 #include "dp/abi.h"
 
+struct dp_held;
+
 struct dp_tables {
 	struct abi_node *node;
 	struct abi_vip *vips;
@@ -25,13 +27,13 @@ struct dp_tables {
 	uint32_t flow_buckets;
 	/*
 	 * Prefixes are no plain memory. set: value 0 takes the prefix away; 0, or -errno (-ENOSPC:
-	 * more than ABI_PREFIXES). next: the one after `after` in the engine's own order, NULL for
-	 * the first, and after one that is gone the first again; 0, or -ENOENT at the end.
+	 * more than ABI_PREFIXES). list: those of tables `first` to `last` (abi_prefix_table),
+	 * sorted, for free(), NULL if there are none; 0 or -ENOMEM.
 	 */
 	void *prefixes;
 	int (*set_prefix)(void *prefixes, const struct abi_prefix *prefix, uint32_t value);
-	int (*next_prefix)(const void *prefixes, const struct abi_prefix *after,
-			   struct abi_prefix *ret, uint32_t *ret_value);
+	int (*list_prefixes)(const void *prefixes, uint32_t first, uint32_t last,
+			     struct dp_held **ret, size_t *ret_count);
 	/* Returns once no packet is under way that began before. NULL: none ever is. */
 	void (*wait_readers)(void *prefixes);
 };

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../lib/frame/frame.h"
@@ -133,36 +134,55 @@ static void test_against_a_twin(void **state)
 	}
 }
 
-/* Each once, without the bits past its length, and from the first again after one that went. */
-static void test_next(void **state)
+/* Each once, sorted, without the bits past its length; and those of some tables alone. */
+static void test_list(void **state)
 {
-	struct abi_prefix prefix, after, first;
-	uint32_t value, seen = 0, there = 0;
+	struct dp_held *held;
+	size_t count, there = 0;
 
 	(void)state;
-	assert_int_equal(prefixes_next(prefixes, NULL, &prefix, &value), -ENOENT);
+	assert_int_equal(prefixes_list(prefixes, 0, UINT32_MAX, &held, &count), 0);
+	assert_null(held);
+	assert_int_equal(count, 0);
 	for (int i = 0; i < 200; i++) {
-		prefix = random_prefix();
+		struct abi_prefix prefix = random_prefix();
+
 		assert_int_equal(prefixes_set(prefixes, &prefix, 1 + (uint32_t)i), 0);
 		twin_set(&prefix, 1 + (uint32_t)i);
 	}
 	for (size_t i = 0; i < TWINS; i++)
 		there += twins[i].value != 0;
-	assert_int_equal(prefixes_next(prefixes, NULL, &prefix, &value), 0);
-	first = prefix;
-	do {
-		seen++;
-		for (uint32_t bit = prefix.length - TABLE_BITS; bit < 128; bit++)
-			assert_false(has_bit(&prefix.addr, bit));
-		twin_set(&prefix, 0);
-		after = prefix;
-	} while (!prefixes_next(prefixes, &after, &prefix, &value));
-	assert_int_equal(seen, there);
+	assert_int_equal(prefixes_list(prefixes, 0, UINT32_MAX, &held, &count), 0);
+	assert_int_equal(count, there);
+	for (size_t i = 0; i < count; i++) {
+		const struct abi_prefix *prefix = &held[i].prefix;
+
+		for (uint32_t bit = prefix->length - TABLE_BITS; bit < 128; bit++)
+			assert_false(has_bit(&prefix->addr, bit));
+		assert_true(i == 0 || dp_held_compare(&held[i - 1], &held[i]) < 0);
+		assert_int_equal(prefixes_value(prefixes, prefix), held[i].value);
+		twin_set(prefix, 0);
+	}
 	for (size_t i = 0; i < TWINS; i++)
 		assert_int_equal(twins[i].value, 0);
-	assert_int_equal(prefixes_set(prefixes, &after, 0), 0);
-	assert_int_equal(prefixes_next(prefixes, &after, &prefix, &value), 0);
-	assert_memory_equal(&prefix, &first, sizeof(prefix));
+	there = 0;
+	for (uint32_t table = 0; table < 10; table++) {
+		struct dp_held *some;
+		size_t some_count;
+
+		assert_int_equal(prefixes_list(prefixes, table, table, &some, &some_count), 0);
+		for (size_t i = 0; i < some_count; i++)
+			assert_memory_equal(&some[i], &held[there + i], sizeof(*some));
+		there += some_count;
+		free(some);
+	}
+	assert_int_equal(there, count);
+	/* And all of them go. */
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(prefixes_set(prefixes, &held[i].prefix, 0), 0);
+	free(held);
+	assert_int_equal(prefixes_list(prefixes, 0, UINT32_MAX, &held, &count), 0);
+	assert_int_equal(count, 0);
 }
 
 static void test_refusals(void **state)
@@ -196,7 +216,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_against_a_twin),
-		TEST(test_next),
+		TEST(test_list),
 		TEST(test_refusals),
 	};
 

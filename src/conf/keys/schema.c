@@ -15,6 +15,7 @@ static const struct rows *const parts[] = {&rows_node, &rows_pools, &rows_bgp, &
 static struct {
 	const struct conf_key *key;
 	const struct conf_key *parent; /* NULL: it is in the outermost mapping */
+	const char *name;              /* the end of its path */
 	size_t first, next;            /* the first row in it, the next one beside it */
 } rows_index[CONF_KEYS_MAX];
 static size_t index_count, outermost[CONF_FILE_AGENT + 1];
@@ -78,6 +79,7 @@ static void make_index(void)
 			rows_index[index_count].first = rows_index[index_count].next = CONF_KEY_END;
 			/* A mapping's row comes before those of its keys. */
 			rows_index[index_count].parent = find_parent(key);
+			rows_index[index_count].name = conf_key_name(key);
 			rows_index[index_count++].key = key;
 		}
 	}
@@ -118,6 +120,11 @@ size_t conf_key_first(const struct conf_key *parent, enum conf_file file)
 size_t conf_key_next(size_t row)
 {
 	return rows_index[row].next;
+}
+
+const char *conf_row_name(size_t row)
+{
+	return rows_index[row].name;
 }
 
 const char *conf_key_name(const struct conf_key *key)

@@ -75,6 +75,8 @@ size_t conf_key_first(const struct conf_key *parent, enum conf_file file);
 size_t conf_key_next(size_t row);
 /* The key itself: the path's last part. */
 const char *conf_key_name(const struct conf_key *key);
+/* The same of a row. */
+const char *conf_row_name(size_t row);
 /* Is it directly in `parent` (NULL: in the file's outermost mapping)? */
 bool conf_key_is_in(const struct conf_key *key, const struct conf_key *parent, enum conf_file file);
 bool conf_key_works(const struct conf_key *key);

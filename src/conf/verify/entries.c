@@ -70,11 +70,15 @@ struct entry *entries_add(const struct reader *reader, struct entries *entries, 
 			  const void *at)
 {
 	struct entry *entry = &entries->list[entries->count];
+	const struct conf_place nowhere = {0};
+	struct conf_place place;
 
-	if (!key || !reader_node(reader, at))
+	if (!key)
 		return NULL;
-	*entry = (struct entry){.key = key, .at = at};
-	entry->place = reader_place(reader, at, entry->place);
+	place = reader_place(reader, at, nowhere);
+	if (!place.line)
+		return NULL;
+	*entry = (struct entry){.key = key, .at = at, .place = place};
 	entries->count++;
 	return entry;
 }

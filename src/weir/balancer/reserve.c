@@ -22,14 +22,31 @@ static struct reserved *make(const struct balancer *balancer)
 	return reserved;
 }
 
+/* Does the service go on with the list that it has? Sorting a long one to find that out takes the
+ * loop longer than it may be held up. */
+static bool keeps_list(const struct balancer *balancer, size_t at, uint32_t *ret_list)
+{
+	const struct abi_service *service = &balancer->tables->services[balancer->services[at]];
+	size_t before = balanced_service_before(balancer, at);
+
+	if (before == SIZE_MAX ||
+	    !access_same(&balancer->from->conf->services[before], &balancer->conf->services[at]))
+		return false;
+	*ret_list = service->flags & ABI_SERVICE_ACCESS ? service->access : 0;
+	return true;
+}
+
 static int build_lists(struct balancer *balancer, struct err *err)
 {
 	struct reserved *reserved = balancer->reserved;
 	int ret = 0;
 
-	for (size_t i = 0; i < balancer->conf->service_count && !ret; i++)
+	for (size_t i = 0; i < balancer->conf->service_count && !ret; i++) {
+		if (keeps_list(balancer, i, &reserved->lists[i]))
+			continue;
 		ret = access_build(&reserved->access, &balancer->conf->services[i],
 				   balancer->services[i], &reserved->lists[i], err);
+	}
 	return ret;
 }
 

@@ -27,6 +27,22 @@ bool access_is_limited(const struct conf_service *service)
 	return service->deny_count || !is_everybody(service, true) || !is_everybody(service, false);
 }
 
+static bool same_prefixes(const struct prefix *one, const struct prefix *two, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!prefix_equal(&one[i], &two[i]))
+			return false;
+	}
+	return true;
+}
+
+bool access_same(const struct conf_service *one, const struct conf_service *two)
+{
+	return one->allow_count == two->allow_count && one->deny_count == two->deny_count &&
+	       same_prefixes(one->allow, two->allow, one->allow_count) &&
+	       same_prefixes(one->deny, two->deny, one->deny_count);
+}
+
 /* --- what is there --- */
 
 /* Does a service's record point at the list? */
@@ -55,9 +71,10 @@ bool access_is_left(const struct access *access)
 	return false;
 }
 
+/* From the end, which leaves the shorter way to go in what is sorted. */
 void access_drop(struct access *access)
 {
-	for (size_t i = 0; i < access->old_count; i++) {
+	for (size_t i = access->old_count; i-- > 0;) {
 		struct dp_held *old = &access->old[i];
 
 		if (!old->value || is_used(access, list_of(old)))

@@ -19,6 +19,9 @@ struct access {
 /* Does the service refuse anyone? Who does not has no list. */
 bool access_is_limited(const struct conf_service *service);
 
+/* Whether both have the same list, written in the same order. */
+bool access_same(const struct conf_service *one, const struct conf_service *two);
+
 /* Reads the lists as they are, and takes away those that no service has. */
 int access_init(struct access *access, struct dp_tables *tables, struct err *err);
 void access_fini(struct access *access);
