@@ -29,6 +29,11 @@ bool addr_is_loopback(const struct addr *addr)
 	return addr_is4(addr) ? addr->bytes[12] == 127 : addr_equal(addr, &six);
 }
 
+bool addr_is_link_local(const struct addr *addr)
+{
+	return addr->bytes[0] == 0xfe && (addr->bytes[1] & 0xc0) == 0x80;
+}
+
 bool addr_equal(const struct addr *a, const struct addr *b)
 {
 	return memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
@@ -178,6 +183,15 @@ const char *addr_format(const struct addr *addr, char *text)
 		format4(addr->bytes + 12, text);
 	else
 		inet_ntop(AF_INET6, addr->bytes, text, ADDR_TEXT_MAX);
+	return text;
+}
+
+const char *addr_format_on(const struct addr *addr, const char *interface, char *text)
+{
+	size_t length = strlen(addr_format(addr, text));
+
+	if (interface && *interface)
+		snprintf(text + length, ADDR_TEXT_MAX - length, "%%%s", interface);
 	return text;
 }
 

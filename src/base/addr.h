@@ -25,6 +25,8 @@ bool addr_is4(const struct addr *addr);
 bool addr_is_none(const struct addr *addr);
 /* 127.0.0.0/8 and ::1. */
 bool addr_is_loopback(const struct addr *addr);
+/* IPv6's fe80::/10, which mean something on one link only. */
+bool addr_is_link_local(const struct addr *addr);
 bool addr_equal(const struct addr *a, const struct addr *b);
 /* Network order, the last four bytes; only for IPv4. */
 uint32_t addr_be32(const struct addr *addr);
@@ -43,6 +45,8 @@ bool prefix_has(const struct prefix *prefix, const struct addr *addr);
 
 /* Return `text`, of ADDR_TEXT_MAX bytes. */
 const char *addr_format(const struct addr *addr, char *text);
+/* As fe80::1%eth0, where there is an interface (or NULL), of 15 letters at most. */
+const char *addr_format_on(const struct addr *addr, const char *interface, char *text);
 const char *prefix_format(const struct prefix *prefix, char *text);
 /* The same, but a prefix of full length is written as an address. */
 const char *prefix_format_short(const struct prefix *prefix, char *text);

@@ -18,8 +18,10 @@
 #include "bfd/bfd.h"
 
 #include <errno.h>
+#include <net/if.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -260,10 +262,21 @@ static int check_times(uint32_t interval_ms, uint8_t multiplier, struct err *err
 	return 0;
 }
 
-/* Theirs is a scope, which an address here does not have. */
-static bool is_link_local(const struct addr *addr)
+static int check_link(const struct bfd_spec *spec, struct err *err)
 {
-	return addr->bytes[0] == 0xfe && (addr->bytes[1] & 0xc0) == 0x80;
+	bool is_local = addr_is_link_local(&spec->peer);
+
+	if (is_local != (spec->interface != NULL))
+		return err_set(err, -EINVAL,
+			       is_local ? "a link-local peer needs an interface"
+					: "an interface is for a link-local peer");
+	if (spec->interface && (!*spec->interface || strlen(spec->interface) >= IF_NAMESIZE))
+		return err_set(err, -EINVAL, "no interface is named so");
+	if (addr_is_link_local(&spec->local) || (is_local && !addr_is_none(&spec->local)))
+		return err_set(err, -EINVAL, "the local address of a link is the interface's own");
+	if (is_local && spec->hops)
+		return err_set(err, -EINVAL, "a link-local peer is on the link, not hops away");
+	return 0;
 }
 
 static int check_spec(const struct bfd_spec *spec, struct err *err)
@@ -272,8 +285,8 @@ static int check_spec(const struct bfd_spec *spec, struct err *err)
 
 	if (addr_is_none(&spec->peer))
 		return err_set(err, -EINVAL, "a BFD session needs its peer's address");
-	if (is_link_local(&spec->peer) || is_link_local(&spec->local))
-		return err_set(err, -EINVAL, "BFD with link-local addresses is not supported");
+	if (check_link(spec, err))
+		return -EINVAL;
 	if (local && addr_is4(&spec->local) != addr_is4(&spec->peer))
 		return err_set(err, -EINVAL, "a BFD session's addresses are of one family");
 	return check_times(spec->interval_ms, spec->multiplier, err);
@@ -288,11 +301,12 @@ static int make_room(struct bfd *bfd, const struct bfd_spec *spec, struct err *e
 	for (session = LIST_FIRST(&bfd->sessions); session; session = next) {
 		next = LIST_NEXT(session, link);
 		if (!session->spec.hops != !spec->hops ||
-		    !addr_equal(&session->spec.peer, &spec->peer))
+		    !addr_equal(&session->spec.peer, &spec->peer) ||
+		    strcmp(session->interface, spec->interface ? spec->interface : "") != 0)
 			continue;
 		if (!session->leaving)
 			return err_set(err, -EEXIST, "there is a BFD session with %s",
-				       addr_format(&spec->peer, text));
+				       addr_format_on(&spec->peer, spec->interface, text));
 		bfd_session_free(session);
 	}
 	if (bfd->count >= BFD_SESSIONS_MAX)
@@ -318,6 +332,9 @@ static int add_locked(struct bfd *bfd, const struct bfd_spec *spec, struct bfd_s
 		return error;
 	session->bfd = bfd;
 	session->spec = *spec;
+	session->spec.interface = NULL; /* the caller's */
+	if (spec->interface)
+		snprintf(session->interface, sizeof(session->interface), "%s", spec->interface);
 	session->fd = -1;
 	session->since_ns = time_now_ns();
 	bfd_fsm_init(&session->fsm, new_discriminator(bfd), spec->interval_ms * 1000,

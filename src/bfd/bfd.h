@@ -46,10 +46,11 @@ enum bfd_news {
 };
 
 struct bfd_spec {
-	struct addr local;    /* the source; none (all zero): as the kernel's routes say */
-	struct addr peer;     /* of the same family; link-local ones are refused */
-	uint32_t interval_ms; /* that we want to send and to receive at, once up */
-	uint8_t multiplier;   /* so many intervals without a packet, and the peer gives us up */
+	struct addr local;     /* the source; none (all zero): as the kernel's routes say */
+	struct addr peer;      /* of the same family */
+	const char *interface; /* of a link-local peer, and of none other; else NULL */
+	uint32_t interval_ms;  /* that we want to send and to receive at, once up */
+	uint8_t multiplier;    /* so many intervals without a packet, and the peer gives us up */
 	/* 0: directly connected (UDP 3784, only packets with TTL 255 are heard). Else multihop (UDP
 	 * 4784), over any number of hops: routers begin those with a TTL of their own choice. */
 	uint8_t hops;

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <net/if.h>
 #include <pthread.h>
 #include <sys/queue.h>
 
@@ -19,6 +20,8 @@ struct bfd_session {
 	LIST_ENTRY(bfd_session) link;
 	struct bfd *bfd;
 	struct bfd_spec spec;
+	char interface[IF_NAMESIZE]; /* "": its peer has no link-local address */
+	uint32_t scope;              /* that one's index, as of the socket's opening */
 	struct bfd_fsm fsm;
 	int fd; /* to send; -1: not open */
 	uint64_t open_at_us;

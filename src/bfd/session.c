@@ -47,7 +47,8 @@ static void note_error(struct bfd_session *session, const char *what, int error)
 		return;
 	memcpy(session->error, text, sizeof(text));
 	log_write(LOG_WARN, &session->limit, "BFD", "peer=%s error=%s",
-		  addr_format(&session->spec.peer, peer), log_quote(text).text);
+		  addr_format_on(&session->spec.peer, session->interface, peer),
+		  log_quote(text).text);
 }
 
 static bool open_sender(struct bfd_session *session, uint64_t now_us)
@@ -56,14 +57,27 @@ static bool open_sender(struct bfd_session *session, uint64_t now_us)
 		return true;
 	if (now_us < session->open_at_us)
 		return false;
-	session->fd =
-		bfd_sender_open(family_of(session), &session->spec.local, bfd_random(session->bfd));
+	session->scope = session->interface[0] ? if_nametoindex(session->interface) : 0;
+	session->fd = session->interface[0] && !session->scope
+			      ? -ENODEV
+			      : bfd_sender_open(family_of(session), &session->spec.local,
+						bfd_random(session->bfd));
 	if (session->fd >= 0)
 		return true;
 	note_error(session, "no socket to send from", session->fd);
 	session->fd = -1;
 	session->open_at_us = now_us + RETRY_US;
 	return false;
+}
+
+/* The interface may be another of the same name. */
+static void look_again(struct bfd_session *session, uint64_t now_us)
+{
+	if (!session->scope)
+		return;
+	close(session->fd);
+	session->fd = -1;
+	session->open_at_us = now_us + RETRY_US;
 }
 
 /* A packet that does not fit into the device's queue is lost as one on the wire is. */
@@ -77,10 +91,13 @@ static void send_packet(struct bfd_session *session, bool final, uint64_t now_us
 
 	if (!open_sender(session, now_us))
 		return;
+	if (session->scope)
+		((struct sockaddr_in6 *)&to)->sin6_scope_id = session->scope;
 	bfd_packet_format(&packet, bytes);
 	if (sendto(session->fd, bytes, sizeof(bytes), MSG_DONTWAIT | MSG_NOSIGNAL,
 		   (struct sockaddr *)&to, length) < 0) {
 		note_error(session, "cannot send", -errno);
+		look_again(session, now_us);
 		return;
 	}
 	session->sent++;
@@ -141,12 +158,15 @@ struct bfd_session *bfd_session_of(struct bfd *bfd, uint32_t discriminator)
 }
 
 /* There is one at most: who comes ends what was leaving. */
-static struct bfd_session *session_with(struct bfd *bfd, const struct addr *peer, bool multihop)
+static struct bfd_session *session_with(struct bfd *bfd, const struct bfd_datagram *datagram,
+					bool multihop)
 {
 	struct bfd_session *session;
 
 	for (session = LIST_FIRST(&bfd->sessions); session; session = LIST_NEXT(session, link))
-		if (!session->spec.hops == !multihop && addr_equal(&session->spec.peer, peer))
+		if (!session->spec.hops == !multihop &&
+		    addr_equal(&session->spec.peer, &datagram->from) &&
+		    (!session->interface[0] || session->scope == datagram->scope))
 			return session;
 	return NULL;
 }
@@ -177,7 +197,7 @@ static bool is_fit(struct bfd *bfd, struct bfd_session *session,
 void bfd_session_receive(struct bfd *bfd, const struct bfd_listener *listener,
 			 const struct bfd_datagram *datagram, uint64_t now_us)
 {
-	struct bfd_session *session = session_with(bfd, &datagram->from, listener->multihop);
+	struct bfd_session *session = session_with(bfd, datagram, listener->multihop);
 	struct bfd_packet packet;
 	enum bfd_state before;
 	int actions;

@@ -179,6 +179,11 @@ static struct addr source_of(const struct sockaddr_storage *from)
 	return addr_from_bytes(AF_INET6, &((const struct sockaddr_in6 *)from)->sin6_addr);
 }
 
+static uint32_t scope_of(const struct sockaddr_storage *from)
+{
+	return from->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)from)->sin6_scope_id : 0;
+}
+
 size_t bfd_listener_receive(int fd, struct bfd_datagram batch[BFD_BATCH])
 {
 	struct mmsghdr messages[BFD_BATCH] = {0};
@@ -199,6 +204,7 @@ size_t bfd_listener_receive(int fd, struct bfd_datagram batch[BFD_BATCH])
 	count = recvmmsg(fd, messages, BFD_BATCH, MSG_DONTWAIT | MSG_TRUNC, NULL);
 	for (int i = 0; i < count; i++) {
 		batch[i].from = source_of(&slots[i].from);
+		batch[i].scope = scope_of(&slots[i].from);
 		batch[i].ttl = ttl_of(&messages[i].msg_hdr);
 		batch[i].length = messages[i].msg_len;
 	}

@@ -17,8 +17,9 @@ enum { BFD_PORT_DIRECT = 3784, BFD_PORT_MULTIHOP = 4784, BFD_BATCH = 64 };
 
 struct bfd_datagram {
 	struct addr from;
-	uint8_t ttl;   /* or hop limit; 0 if the kernel did not say */
-	size_t length; /* the whole datagram's, of which no more than `bytes` is here */
+	uint32_t scope; /* the interface of a link-local address, else 0 */
+	uint8_t ttl;    /* or hop limit; 0 if the kernel did not say */
+	size_t length;  /* the whole datagram's, of which no more than `bytes` is here */
 	uint8_t bytes[BFD_PACKET_LENGTH];
 };
 

@@ -46,12 +46,24 @@ static void fails(struct listener *listener, int code)
 	uv_timer_start(&bgp->listen, on_retry, RETRY_MS, 0);
 }
 
-static struct bgp_peer *peer_of(const struct bgp *bgp, const struct addr *address)
+/* Where it came from. */
+struct caller {
+	struct addr address;
+	uint32_t scope; /* an interface's index, of a link-local one */
+};
+
+static bool is_peer(const struct bgp_peer *peer, const struct caller *caller)
+{
+	return addr_equal(&peer->spec.address, &caller->address) &&
+	       (!peer->spec.interface || if_nametoindex(peer->spec.interface) == caller->scope);
+}
+
+static struct bgp_peer *peer_of(const struct bgp *bgp, const struct caller *caller)
 {
 	struct bgp_peer *peer;
 
 	LIST_FOREACH(peer, &bgp->peers, link)
-	if (addr_equal(&peer->spec.address, address))
+	if (is_peer(peer, caller))
 		return peer;
 	return NULL;
 }
@@ -65,7 +77,7 @@ static bool is_for(const struct bgp_peer *peer, int fd)
 	       (!tcp_local(fd, &local) && addr_equal(&local, &peer->spec.local));
 }
 
-static void take(struct listener *listener, int fd, const struct addr *from)
+static void take(struct listener *listener, int fd, const struct caller *from)
 {
 	struct bgp *bgp = listener->bgp;
 	struct bgp_peer *peer = peer_of(bgp, from);
@@ -88,12 +100,12 @@ static void pause_it(struct listener *listener, int code)
 static void on_event(uv_poll_t *poll, int status, int events)
 {
 	struct listener *listener = poll->data;
-	struct addr from;
+	struct caller from;
 
 	(void)status;
 	(void)events;
 	for (int i = 0; i < ACCEPTS; i++) {
-		int fd = tcp_accept(listener->fd, &from);
+		int fd = tcp_accept(listener->fd, &from.address, &from.scope);
 
 		if (fd == -ECONNABORTED || fd == -EINTR)
 			continue;
@@ -187,8 +199,10 @@ void listen_leave(struct bgp_peer *peer)
 	peer->listener = NULL;
 	if (!listener)
 		return;
-	if (listener->fd >= 0 && peer->spec.password)
+	if (listener->fd >= 0 && peer->spec.password) {
 		tcp_set_key(listener->fd, &peer->spec.address, NULL);
+		set_keys(listener); /* of the same address on another link */
+	}
 	if (--listener->users == 0)
 		drop(listener);
 }

@@ -287,9 +287,21 @@ void bgp_close(struct bgp *bgp)
 
 /* --- peers --- */
 
-static bool is_link_local(const struct addr *addr)
+static int check_link(const struct bgp_peer_spec *spec, struct err *err)
 {
-	return addr->bytes[0] == 0xfe && (addr->bytes[1] & 0xc0) == 0x80;
+	bool is_local = addr_is_link_local(&spec->address);
+
+	if (is_local && !spec->interface)
+		return err_set(err, -EINVAL, "a link-local address needs an interface");
+	if (spec->interface && !is_local)
+		return err_set(err, -EINVAL, "an interface is for a link-local address");
+	if (spec->interface && (!*spec->interface || strlen(spec->interface) >= IF_NAMESIZE))
+		return err_set(err, -EINVAL, "no interface is named so");
+	if (addr_is_link_local(&spec->local) || (is_local && !addr_is_none(&spec->local)))
+		return err_set(err, -EINVAL, "the local address of a link is the interface's own");
+	if (is_local && spec->hops)
+		return err_set(err, -EINVAL, "a link-local address is on the link, not hops away");
+	return 0;
 }
 
 static int check_address(const struct bgp_peer_spec *spec, struct err *err)
@@ -298,8 +310,6 @@ static int check_address(const struct bgp_peer_spec *spec, struct err *err)
 
 	if (addr_is_none(&spec->address))
 		return err_set(err, -EINVAL, "the peer has no address");
-	if (is_link_local(&spec->address))
-		return err_set(err, -EINVAL, "link-local addresses are not supported for peers");
 	if (!addr_is_none(local) && addr_is4(local) != addr_is4(&spec->address))
 		return err_set(err, -EINVAL, "the local address is of another family");
 	if (!addr_is_none(&spec->next_hop4) && !addr_is4(&spec->next_hop4))
@@ -308,6 +318,24 @@ static int check_address(const struct bgp_peer_spec *spec, struct err *err)
 		return err_set(err, -EINVAL, "the next hop for IPv6 is no IPv6 address");
 	if (spec->extended_next_hop && addr_is4(&spec->address))
 		return err_set(err, -EINVAL, "IPv6 next hops for IPv4 need an IPv6 session");
+	return check_link(spec, err);
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* The kernel keeps one key for an address, whatever the link. */
+static int check_twin(const struct bgp_peer *peer, const struct bgp_peer_spec *spec,
+		      struct err *err)
+{
+	if (!addr_equal(&peer->spec.address, &spec->address))
+		return 0;
+	if (same_text(peer->spec.interface, spec->interface))
+		return err_set(err, -EEXIST, "there is a peer of this address");
+	if (!same_text(peer->spec.password, spec->password))
+		return err_set(err, -EINVAL, "peers of one address have one password");
 	return 0;
 }
 
@@ -327,19 +355,23 @@ static int check_peer(const struct bgp *bgp, const struct bgp_peer_spec *spec, s
 	if (bgp->peer_count >= BGP_PEERS_MAX)
 		return err_set(err, -ENOSPC, "more than %d peers", BGP_PEERS_MAX);
 	LIST_FOREACH(peer, &bgp->peers, link)
-	if (addr_equal(&peer->spec.address, &spec->address))
-		return err_set(err, -EEXIST, "there is a peer of this address");
-	return 0;
+	if (!code)
+		code = check_twin(peer, spec, err);
+	return code;
 }
 
 static void copy_peer_spec(struct bgp_peer *peer, const struct bgp_peer_spec *spec)
 {
 	peer->spec = *spec;
 	peer->internal = spec->asn == peer->bgp->spec.asn;
-	if (!spec->password)
-		return;
-	snprintf(peer->password, sizeof(peer->password), "%s", spec->password);
-	peer->spec.password = peer->password;
+	if (spec->interface) {
+		snprintf(peer->interface, sizeof(peer->interface), "%s", spec->interface);
+		peer->spec.interface = peer->interface;
+	}
+	if (spec->password) {
+		snprintf(peer->password, sizeof(peer->password), "%s", spec->password);
+		peer->spec.password = peer->password;
+	}
 }
 
 int bgp_add_peer(struct bgp *bgp, const struct bgp_peer_spec *spec, bgp_changed *changed, void *arg,

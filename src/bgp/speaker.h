@@ -43,13 +43,14 @@ struct bgp_spec {
 
 struct bgp_peer_spec {
 	struct addr address;
-	struct addr local;    /* to connect from and listen on; none: the kernel's choice, any */
-	uint16_t port;        /* to connect to; 0: BGP_PORT */
-	uint32_t asn;         /* the router's; the session is refused if it says another */
-	const char *password; /* TCP-MD5 (RFC 2385), 1 to BGP_PASSWORD_MAX bytes; NULL: none */
-	uint8_t hops;         /* 0: on the link; else so many at most (multihop) */
-	bool gtsm;            /* RFC 5082; not with hops */
-	bool passive;         /* waits for the router to connect */
+	const char *interface; /* of a link-local address, and of none other; else NULL */
+	struct addr local;     /* to connect from and listen on; none: the kernel's choice, any */
+	uint16_t port;         /* to connect to; 0: BGP_PORT */
+	uint32_t asn;          /* the router's; the session is refused if it says another */
+	const char *password;  /* TCP-MD5 (RFC 2385), 1 to BGP_PASSWORD_MAX bytes; NULL: none */
+	uint8_t hops;          /* 0: on the link; else so many at most (multihop) */
+	bool gtsm;             /* RFC 5082; not with hops */
+	bool passive;          /* waits for the router to connect */
 	/*
 	 * Next hops; none: the session's own address, which suits its own family. The other
 	 * family is announced over the session only where its next hop is given here, or, IPv4

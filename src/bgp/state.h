@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <net/if.h>
 #include <sys/queue.h>
 
 #include "base/log.h"
@@ -37,6 +38,7 @@ struct bgp_peer {
 	struct bgp *bgp;
 	struct bgp_peer_spec spec;
 	char password[BGP_PASSWORD_MAX + 1];
+	char interface[IF_NAMESIZE];
 	bool internal; /* of our own AS */
 	struct listener *listener;
 	struct track tracks[2];

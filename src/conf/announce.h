@@ -35,7 +35,8 @@ struct conf_bfd {
 
 struct conf_peer {
 	struct addr address;
-	struct addr source; /* none: the kernel's choice */
+	const char *interface; /* of a link-local address; else NULL */
+	struct addr source;    /* none: the kernel's choice */
 	uint16_t port;
 	uint32_t asn;
 	const char *password_file; /* NULL: none */

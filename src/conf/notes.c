@@ -227,7 +227,7 @@ static void note_bfd(const struct conf_bgp *bgp, struct err_list *ret)
 				     "BFD ends with the daemon: whether router %s then keeps the "
 				     "routes over a restart is its own choice (BIRD: bfd graceful; "
 				     "FRR keeps them unless it is told not to help restarts)",
-				     addr_format(&peer->address, text));
+				     addr_format_on(&peer->address, peer->interface, text));
 	}
 }
 

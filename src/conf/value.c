@@ -190,12 +190,12 @@ static const char *refuse_address(const struct addr *addr)
 		return "is a loopback address";
 	if (addr->bytes[0] == 0xff)
 		return "is a multicast address";
-	if (addr->bytes[0] == 0xfe && (addr->bytes[1] & 0xc0) == 0x80)
+	if (addr_is_link_local(addr))
 		return "is a link-local address";
 	return NULL;
 }
 
-static const char *parse_address(const char *text, void *at)
+static const char *parse_address(const struct conf_key *key, const char *text, void *at)
 {
 	struct prefix prefix;
 	const char *wrong;
@@ -204,7 +204,9 @@ static const char *parse_address(const char *text, void *at)
 		return "is a prefix";
 	if (prefix_parse(text, &prefix))
 		return "is not an IP address";
-	wrong = refuse_address(&prefix.addr);
+	wrong = key->type == CONF_TYPE_ROUTER && addr_is_link_local(&prefix.addr)
+			? NULL
+			: refuse_address(&prefix.addr);
 	if (at && !wrong)
 		*(struct addr *)at = prefix.addr;
 	return wrong;
@@ -419,7 +421,8 @@ const char *value_parse(const struct conf_key *key, const char *text, struct are
 	case CONF_TYPE_MTU:
 	case CONF_TYPE_DURATION: return parse_number(key, text, at);
 	case CONF_TYPE_STATUS: return parse_number(&status, text, at);
-	case CONF_TYPE_ADDRESS: return parse_address(text, at);
+	case CONF_TYPE_ADDRESS:
+	case CONF_TYPE_ROUTER: return parse_address(key, text, at);
 	case CONF_TYPE_VIP: return parse_vip(text, at);
 	case CONF_TYPE_PREFIX:
 	case CONF_TYPE_PREFIX4:

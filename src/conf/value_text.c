@@ -227,6 +227,7 @@ bool value_format(const struct conf_key *key, const void *at, char *text)
 		return format_number(key, fetch(key, at), text) && fetch(key, at) >= key->min;
 	case CONF_TYPE_MTU:
 	case CONF_TYPE_TABLE_SIZE: format_number(key, fetch(key, at), text); return true;
+	case CONF_TYPE_ROUTER:
 	case CONF_TYPE_ADDRESS: format_address(at, text); return !addr_is_none(at);
 	case CONF_TYPE_VIP: format_vip(at, text); return true;
 	case CONF_TYPE_PREFIX: format_prefix(at, text); return true;
@@ -304,6 +305,7 @@ static const char *const expected_words[] = {
 	[CONF_TYPE_BOOL] = "true or false",
 	[CONF_TYPE_STATUS] = "a status from 100 to 599",
 	[CONF_TYPE_ADDRESS] = "a unicast IPv4 or IPv6 address",
+	[CONF_TYPE_ROUTER] = "a unicast IPv4 or IPv6 address",
 	[CONF_TYPE_VIP] = "a unicast IPv4 or IPv6 address, or a prefix from /8 (IPv6: /16) on",
 	[CONF_TYPE_PREFIX] = "an address or a prefix, such as 100.64.1.0/24 or "
 			     "\"2001:db8:f::/64\"",

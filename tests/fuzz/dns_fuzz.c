@@ -44,6 +44,8 @@ static void judge(const uint8_t *question, size_t question_length, const uint8_t
 	}
 }
 
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	char name[DNS_NAME_MAX + 4];

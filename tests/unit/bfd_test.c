@@ -187,6 +187,38 @@ static bool is_error(void *arg)
 	return strstr(status_of(&here).error, arg) != NULL;
 }
 
+/* The same address on two links are two peers, of which each is heard on its own. */
+static void test_link_local(void **state)
+{
+	struct bfd_spec one = spec_of("", "fe80::ff:fe00:1"),
+			other = spec_of("", "fe80::ff:fe00:0");
+	struct end twin = {.bfd = here.bfd};
+	struct err err;
+
+	(void)state;
+	one.interface = "v0";
+	other.interface = "v1";
+	add(&here, &one);
+	add(&there, &other);
+	assert_int_equal(bfd_add(here.bfd, &one, on_news, &here, &here.session, &err), -EEXIST);
+	assert_non_null(strstr(err.text, "%v0"));
+	one.interface = "lo";
+	add(&twin, &one);
+	assert_true(loop_until(&loop, both_up, NULL));
+	assert_int_equal(status_of(&twin).received, 0);
+	assert_int_equal(twin.ups, 0);
+}
+
+static void test_an_interface_that_is_not_there(void **state)
+{
+	struct bfd_spec one = spec_of("", "fe80::1");
+
+	(void)state;
+	one.interface = "none";
+	add(&here, &one);
+	assert_true(loop_until(&loop, is_error, "No such device"));
+}
+
 static bool is_fine(void *arg)
 {
 	(void)arg;
@@ -228,18 +260,25 @@ static void test_what_is_refused_to_add(void **state)
 		const char *text;
 	} rows[] = {
 		{spec_of("10.0.0.1", ""), "needs its peer's address"},
-		{spec_of("", "fe80::1"), "link-local"},
-		{spec_of("fe80::1", "2001:db8::2"), "link-local"},
+		{spec_of("", "fe80::1"), "needs an interface"},
+		{spec_of("fe80::1", "2001:db8::2"), "the interface's own"},
 		{spec_of("10.0.0.1", "2001:db8::2"), "one family"},
 		{good, "10 to 60000 ms"},
 		{good, "10 to 60000 ms"},
 		{good, "1 to 255"},
+		{good, "for a link-local peer"},
+		{spec_of("", "fe80::1"), "named so"},
+		{spec_of("fe80::2", "fe80::1"), "the interface's own"},
+		{spec_of("", "fe80::1"), "not hops away"},
 	};
 
 	(void)state;
 	rows[4].spec.interval_ms = 9;
 	rows[5].spec.interval_ms = 60001;
 	rows[6].spec.multiplier = 0;
+	rows[7].spec.interface = rows[9].spec.interface = rows[10].spec.interface = "v0";
+	rows[8].spec.interface = "more-than-15-letters";
+	rows[10].spec.hops = 1;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		assert_int_equal(bfd_add(here.bfd, &rows[i].spec, on_news, NULL, &session, &err),
 				 -EINVAL);
@@ -282,6 +321,8 @@ int main(void)
 		TEST(test_change_keeps_the_session),
 		TEST(test_a_busy_loop_costs_no_session),
 		TEST(test_an_address_that_comes_later),
+		TEST(test_link_local),
+		TEST(test_an_interface_that_is_not_there),
 		TEST(test_a_port_that_another_has),
 		TEST(test_what_is_refused_to_add),
 		TEST(test_no_more_than_the_limit),

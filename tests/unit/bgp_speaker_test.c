@@ -96,7 +96,18 @@ static void test_refused_peers(void **state)
 		refuse_peer(&bad, -EINVAL, words); \
 	} while (0)
 	BAD(memset(&bad.address, 0, sizeof(bad.address)), "no address");
-	BAD(addr_parse("fe80::1", &bad.address), "link-local");
+	BAD((addr_parse("fe80::1", &bad.address), memset(&bad.local, 0, sizeof(bad.local))),
+	    "needs an interface");
+	BAD(bad.interface = "lo", "for a link-local address");
+	BAD((addr_parse("fe80::1", &bad.address), bad.interface = "more-than-15-letters",
+	     memset(&bad.local, 0, sizeof(bad.local))),
+	    "named so");
+	BAD((addr_parse("fe80::1", &bad.address), bad.interface = "lo",
+	     addr_parse("fe80::2", &bad.local)),
+	    "interface's own");
+	BAD((addr_parse("fe80::1", &bad.address), bad.interface = "lo", bad.hops = 2,
+	     memset(&bad.local, 0, sizeof(bad.local))),
+	    "not hops away");
 	BAD(addr_parse("::1", &bad.local), "another family");
 	BAD(addr_parse("::1", &bad.next_hop4), "no IPv4 address");
 	BAD(addr_parse("192.0.2.1", &bad.next_hop6), "no IPv6 address");
@@ -109,6 +120,19 @@ static void test_refused_peers(void **state)
 	BAD(bad.password = long_password, "1 to 80");
 	BAD((bad.hops = 3, bad.gtsm = true), "not for multihop");
 #undef BAD
+	/* One address on two links: two peers, of one password. */
+	addr_parse("fe80::1", &good.address);
+	memset(&good.local, 0, sizeof(good.local));
+	good.interface = "lo";
+	good.password = "one";
+	add_peer(&a, &good);
+	refuse_peer(&good, -EEXIST, "this address");
+	good.interface = "eth0";
+	good.password = "two";
+	refuse_peer(&good, -EINVAL, "one password");
+	good.password = "one";
+	add_peer(&a, &good);
+	good = peer_of(1, 4);
 	long_password[BGP_PASSWORD_MAX] = '\0';
 	good.password = long_password;
 	add_peer(&a, &good);

@@ -2,6 +2,7 @@
 #include "bgp/conn/tcp.h"
 
 #include <errno.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/ip.h>
 #include <netinet/ip6.h>
@@ -94,7 +95,13 @@ static int connect_to(int fd, const struct bgp_peer_spec *spec)
 {
 	struct sockaddr_storage to;
 	socklen_t length = addr_sockaddr(&spec->address, spec->port ? spec->port : BGP_PORT, &to);
+	uint32_t scope = spec->interface ? if_nametoindex(spec->interface) : 0;
 
+	/* It may come and go; each attempt looks for it. */
+	if (spec->interface && !scope)
+		return -ENODEV;
+	if (spec->interface)
+		((struct sockaddr_in6 *)&to)->sin6_scope_id = scope;
 	if (connect(fd, (struct sockaddr *)&to, length) && errno != EINPROGRESS)
 		return -errno;
 	return 0;
@@ -165,7 +172,7 @@ static struct addr addr_of(const struct sockaddr_storage *from)
 	return addr_from_bytes(AF_INET6, &((const struct sockaddr_in6 *)from)->sin6_addr);
 }
 
-int tcp_accept(int fd, struct addr *ret_peer)
+int tcp_accept(int fd, struct addr *ret_peer, uint32_t *ret_scope)
 {
 	struct sockaddr_storage from = {0};
 	socklen_t length = sizeof(from);
@@ -174,6 +181,7 @@ int tcp_accept(int fd, struct addr *ret_peer)
 	if (accepted < 0)
 		return -errno;
 	*ret_peer = addr_of(&from);
+	*ret_scope = from.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&from)->sin6_scope_id : 0;
 	return accepted;
 }
 

@@ -17,8 +17,8 @@ int tcp_connect(const struct bgp_peer_spec *spec, bool internal);
 int tcp_listen(const struct addr *local, int family, uint16_t port);
 /* Only what is signed by the key comes from, or goes to, that address; NULL: no key any more. */
 int tcp_set_key(int fd, const struct addr *peer, const char *password);
-/* -EAGAIN: nobody waits. */
-int tcp_accept(int fd, struct addr *ret_peer);
+/* -EAGAIN: nobody waits. `ret_scope`: the interface of a link-local peer, else 0. */
+int tcp_accept(int fd, struct addr *ret_peer, uint32_t *ret_scope);
 /* What came in gets the peer's hop limits. -EPERM: it came from farther away than GTSM wants. */
 int tcp_adopt(int fd, const struct bgp_peer_spec *spec, bool internal);
 /* 0, or the -errno that a connect ended with. */

@@ -133,7 +133,7 @@ static void do_down(struct track *track, struct happening *happening)
 		peer->flaps = peer->failures = 0;
 	peer->status.downs++;
 	log_write(LOG_WARN, &peer->log, "the BGP session is down", "peer=%s reason=%s",
-		  addr_format(&peer->spec.address, address),
+		  addr_format_on(&peer->spec.address, peer->interface, address),
 		  log_quote(peer->status.last_error).text);
 }
 
@@ -255,7 +255,7 @@ static void do_up(struct track *track, struct happening *happening)
 	tell_begin(track);
 	bgp_touch(peer->bgp);
 	log_write(LOG_INFO, &peer->log, "the BGP session is up", "peer=%s",
-		  addr_format(&peer->spec.address, address));
+		  addr_format_on(&peer->spec.address, peer->interface, address));
 }
 
 static void do_refresh(struct track *track, struct happening *happening)

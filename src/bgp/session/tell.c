@@ -92,14 +92,19 @@ static struct wire_path path_of(const struct bgp_peer *peer, const struct rib_ro
 	const struct bgp_route *route = &first->route;
 	const struct bgp *bgp = peer->bgp;
 	bool leaves = bgp->status.graceful_shutdown;
+	struct addr next_hop = next_hop_of(peer, rib_family_of(&route->prefix)), link_local = {0};
 	size_t count = route->community_count;
 
 	if (count)
 		memcpy(batch->communities, route->communities, count * sizeof(*route->communities));
 	if (leaves)
 		batch->communities[count++] = WIRE_GRACEFUL_SHUTDOWN;
+	/* RFC 2545 section 3: a next hop of our link has its address of the link beside it. */
+	if (peer->spec.interface && !addr_is4(&next_hop) && !addr_is_link_local(&next_hop))
+		link_local = peer->status.local_address;
 	return (struct wire_path){
-		.next_hop = next_hop_of(peer, rib_family_of(&route->prefix)),
+		.next_hop = next_hop,
+		.link_local = link_local,
 		.communities = batch->communities,
 		.community_count = count,
 		.large = (const struct wire_large *)route->large_communities,

@@ -28,6 +28,7 @@ enum conf_type {
 	CONF_TYPE_MTU,      /* a number of the range, or 0 for the interface's */
 	CONF_TYPE_DURATION, /* milliseconds; written 500ms, 2s, 5m, 2h */
 	CONF_TYPE_ADDRESS,  /* unicast, and neither loopback nor link-local */
+	CONF_TYPE_ROUTER,   /* unicast, and no loopback */
 	CONF_TYPE_VIP,      /* the same, or a prefix of such addresses */
 	CONF_TYPE_PREFIX,
 	CONF_TYPE_PREFIX4,

@@ -38,6 +38,34 @@ static void check_family(struct reader *reader, const struct addr *addr, bool is
 			     addr_format(addr, text), is4 ? 4 : 6);
 }
 
+/* Such an address is one of many, each on a link of its own. */
+static void check_link(struct reader *reader, const struct conf_peer *peer)
+{
+	bool is_local = addr_is_link_local(&peer->address);
+
+	if (is_local && !peer->interface)
+		reader_error(
+			reader, reader_place(reader, &peer->address, peer->place),
+			"the router's address is link-local, expected its interface beside it");
+	if (!is_local && peer->interface)
+		reader_error(reader, reader_place(reader, &peer->interface, peer->place),
+			     "interface is for link-local addresses, expected it to be left out");
+	if (is_local && !addr_is_none(&peer->source))
+		reader_error(reader, reader_place(reader, &peer->source, peer->place),
+			     "on a link the interface's own address is used, expected source to "
+			     "be left out");
+	if (is_local && peer->hops)
+		reader_error(reader, reader_place(reader, &peer->hops, peer->place),
+			     "the router's address is of the link, expected hops to be left out");
+}
+
+static const char *name_router(struct reader *reader, const struct conf_peer *peer)
+{
+	char text[ADDR_TEXT_MAX];
+
+	return arena_strdup(reader->scratch, addr_format_on(&peer->address, peer->interface, text));
+}
+
 static void check_peer(struct reader *reader, const struct conf_peer *peer)
 {
 	bool known = reader_node(reader, &peer->address), is4 = addr_is4(&peer->address);
@@ -53,6 +81,7 @@ static void check_peer(struct reader *reader, const struct conf_peer *peer)
 			     "password_file is no absolute path, expected one");
 	if (!known)
 		return;
+	check_link(reader, peer);
 	if (!addr_is_none(&peer->source) && addr_is4(&peer->source) != is4)
 		reader_error(reader, reader_place(reader, &peer->source, peer->place),
 			     "source %s is of another family than the router, expected IPv%d",
@@ -76,7 +105,7 @@ static void check_bgp(struct reader *reader, const struct conf_bgp *bgp)
 		const struct addr *address = &bgp->peers[i].address;
 
 		check_peer(reader, &bgp->peers[i]);
-		entries_add(reader, &addresses, verify_address(reader, address), address);
+		entries_add(reader, &addresses, name_router(reader, &bgp->peers[i]), address);
 	}
 	entries_refuse_twins(reader, &addresses, "router");
 }

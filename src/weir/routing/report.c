@@ -48,7 +48,7 @@ static json_t *report_router(const struct router *router)
 	json_t *object;
 
 	object = json_pack("{s:s, s:I, s:s, s:f, s:s, s:b, s:b, s:b, s:o}", "address",
-			   addr_format(&router->conf.address, text), "asn",
+			   addr_format_on(&router->conf.address, router->interface, text), "asn",
 			   (json_int_t)router->conf.asn, "state",
 			   bgp_peer_state_name(status->state), "since_s",
 			   time_since_s(status->since_ns), "last_error", status->last_error, "ipv4",

@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +29,7 @@ static void on_bfd(void *arg, struct bfd_session *session, enum bfd_news news)
 
 	bfd_status(session, &status);
 	log_write(news == BFD_NEWS_LOST ? LOG_WARN : LOG_INFO, &router->log, words[news],
-		  "peer=%s why=%s", addr_format(&router->conf.address, text),
+		  "peer=%s why=%s", addr_format_on(&router->conf.address, router->interface, text),
 		  log_quote(news == BFD_NEWS_LOST ? status.why : "").text);
 	if (news == BFD_NEWS_LOST && router->peer)
 		bgp_peer_lost(router->peer, status.why);
@@ -62,6 +63,7 @@ static bool same_router(const struct router *router, const struct conf_bgp *bgp,
 	const struct conf_peer *have = &router->conf;
 
 	return addr_equal(&have->address, &peer->address) &&
+	       strcmp(router->interface, peer->interface ? peer->interface : "") == 0 &&
 	       addr_equal(&have->source, &peer->source) && have->port == peer->port &&
 	       have->asn == peer->asn && same_text(router->password_file, peer->password_file) &&
 	       have->hops == peer->hops && have->gtsm == peer->gtsm &&
@@ -87,6 +89,7 @@ static int add_session(struct routers *routers, struct router *router, struct er
 	const struct bfd_spec spec = {
 		.local = peer->source,
 		.peer = peer->address,
+		.interface = peer->interface,
 		.interval_ms = peer->bfd.interval_ms,
 		.multiplier = (uint8_t)peer->bfd.multiplier,
 		.hops = peer->hops,
@@ -105,6 +108,7 @@ static int add_peer(struct routers *routers, struct router *router, struct err *
 	char secret[SECRET_MAX + 1] = "";
 	struct bgp_peer_spec spec = {
 		.address = peer->address,
+		.interface = peer->interface,
 		.local = peer->source,
 		.port = peer->port,
 		.asn = peer->asn,
@@ -137,7 +141,11 @@ static int add_router(struct routers *routers, const struct conf_bgp *bgp,
 	if (!router)
 		return err_set(err, -ENOMEM, "out of memory");
 	router->conf = *peer;
-	router->conf.password_file = NULL;
+	router->conf.password_file = router->conf.interface = NULL;
+	if (peer->interface) {
+		snprintf(router->interface, sizeof(router->interface), "%s", peer->interface);
+		router->conf.interface = router->interface;
+	}
 	router->next_hop4 = bgp->next_hop4;
 	router->next_hop6 = bgp->next_hop6;
 	if (peer->password_file)

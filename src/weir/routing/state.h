@@ -2,6 +2,8 @@
 /* What the routers are; shared by routers.c, which changes them, and report.c, which shows them. */
 #pragma once
 
+#include <net/if.h>
+
 #include "base/log.h"
 #include "bfd/bfd.h"
 #include "weir/routing/routers.h"
@@ -9,6 +11,7 @@
 struct router {
 	struct conf_peer conf; /* without what points elsewhere */
 	char *password_file;   /* NULL: none */
+	char interface[IF_NAMESIZE];
 	struct addr next_hop4, next_hop6;
 	struct bgp_peer *peer;
 	struct bfd_session *session; /* NULL: no BFD */
