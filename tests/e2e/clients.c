@@ -95,7 +95,7 @@ static unsigned target_count;
 
 static struct connection connections[COUNT_MAX];
 static unsigned wanted, live;
-static uint64_t stall_ms = STALL_MS;
+static uint64_t stall_ms;
 static uint32_t opened_count, broken_count, excused_count;
 static struct down downs[BACKENDS][DOWNS];
 static unsigned down_count[BACKENDS];
@@ -582,8 +582,7 @@ int main(int argc, char **argv)
 		fputs("usage: clients CONTROL COUNT SEED PORT ADDRESS...\n", stderr);
 		return 2;
 	}
-	if (getenv("STALL_MS"))
-		stall_ms = strtoull(getenv("STALL_MS"), NULL, 10);
+	stall_ms = getenv("STALL_MS") ? strtoull(getenv("STALL_MS"), NULL, 10) : STALL_MS;
 	wanted = (unsigned)atoi(argv[2]);
 	seed = strtoull(argv[3], NULL, 10) * 0x9e3779b97f4a7c15ull + 1;
 	for (int i = 5; i < argc; i++) {
