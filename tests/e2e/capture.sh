@@ -57,10 +57,10 @@ packets() {
 	END { print count + 0 }" "$file.fields"
 }
 
-get() { in_ns client curl -s --max-time 5 "http://$VIP4/" >/dev/null; }
-get6() { in_ns client curl -s --max-time 5 "http://[$VIP6]/" >/dev/null; }
+get() { in_ns client curl -s --max-time 30 "http://$VIP4/" >/dev/null; }
+get6() { in_ns client curl -s --max-time 30 "http://[$VIP6]/" >/dev/null; }
 # More packets at once than any machine answers one by one.
-ping_vip() { in_ns client ping -q -l "$1" -c "$1" -W 2 $VIP4 >/dev/null; }
+ping_vip() { in_ns client ping -q -l "$1" -c "$1" -W 5 $VIP4 >/dev/null; }
 
 netns_begin
 stack 1 1
@@ -98,7 +98,7 @@ must "a named service that is not there" grep -q "no such service" \
 	<<<"$(capture --service none 2>&1)"
 
 capture_start flow --tuple "tcp $CLIENT4:41234 $VIP4:80"
-must "that flow" in_ns client curl -s --max-time 5 --local-port 41234 "http://$VIP4/" -o /dev/null
+must "that flow" in_ns client curl -s --max-time 30 --local-port 41234 "http://$VIP4/" -o /dev/null
 must "another flow" get
 end flow INT
 must "its packets" test "$(packets flow 'sport == 41234')" -ge 8

@@ -3,13 +3,13 @@
  * The clients of chaos.sh: keep COUNT connections alive through the VIPs, open new ones for those
  * that end, send numbered bytes at a slow steady rate, and check each byte that comes back.
  *
- *   clients CONTROL COUNT SEED PORT ADDRESS...
+ *   [STALL_MS=N] clients CONTROL COUNT SEED PORT ADDRESS...
  *
  * A server is called b1 to b15 and says so first; its host sends with a hop limit of 100 and that
  * number, and one router is between. So a SYN-ACK tells who accepted and a reset who sent it, also
  * where no byte ever came. A connection that is refused, reset, ended early, that has a wrong byte
- * or an echo that stays out, is broken. It is excused if its backend was said to be down at some
- * time since its last byte came, or has cut it.
+ * or an echo that stays out for STALL_MS (12000), is broken. It is excused if its backend was said
+ * to be down at some time since its last byte came, or has cut it.
  *
  * Source ports come in turn, so that none is used a second time soon: what a node remembers of the
  * first time, and a connection that its server does not know to be dead, are other tests' matter.
@@ -59,9 +59,9 @@ enum {
 	SEND_MS = 400, /* the least between two chunks; four times it at most */
 	CHUNK = 48,
 	OUTSTANDING = 256,
-	SHORT_MS = 8000,  /* half of the connections live for so long at most */
-	LONG_MS = 60000,  /* and the others */
-	STALL_MS = 60000, /* a busy machine may well take some seconds to bring a node up */
+	SHORT_MS = 8000, /* half of the connections live for so long at most */
+	LONG_MS = 60000, /* and the others */
+	STALL_MS = 12000,
 	PORT_FIRST = 2000,
 	SLACK_MS = 200,
 };
@@ -95,6 +95,7 @@ static unsigned target_count;
 
 static struct connection connections[COUNT_MAX];
 static unsigned wanted, live;
+static uint64_t stall_ms;
 static uint32_t opened_count, broken_count, excused_count;
 static struct down downs[BACKENDS][DOWNS];
 static unsigned down_count[BACKENDS];
@@ -330,7 +331,7 @@ static void send_chunk(struct connection *connection)
 	sent = send(connection->fd, data, length, MSG_NOSIGNAL);
 	if (sent > 0) {
 		/* What waits for an echo waits from now on. */
-		if (connection->sent == connection->got && connection->last + STALL_MS / 2 < now)
+		if (connection->sent == connection->got && connection->last + stall_ms / 2 < now)
 			connection->last = now;
 		connection->sent += (uint32_t)sent;
 	} else if (errno != EAGAIN) {
@@ -418,7 +419,7 @@ static void tick_one(struct connection *connection)
 {
 	bool waits = connection->state != LIVE || connection->sent != connection->got;
 
-	if (waits && now > connection->last + STALL_MS) {
+	if (waits && now > connection->last + stall_ms) {
 		broken(connection, "no echo");
 		return;
 	}
@@ -581,6 +582,7 @@ int main(int argc, char **argv)
 		fputs("usage: clients CONTROL COUNT SEED PORT ADDRESS...\n", stderr);
 		return 2;
 	}
+	stall_ms = getenv("STALL_MS") ? strtoull(getenv("STALL_MS"), NULL, 10) : STALL_MS;
 	wanted = (unsigned)atoi(argv[2]);
 	seed = strtoull(argv[3], NULL, 10) * 0x9e3779b97f4a7c15ull + 1;
 	for (int i = 5; i < argc; i++) {

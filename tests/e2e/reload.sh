@@ -186,9 +186,10 @@ must "and no other generation" test "$(configuration generation)$(configuration 
 
 # cut_off FILE: written shorter, by any number of hundreds of bytes, and at the end of each line.
 cut_off() {
-	local whole=$DIR/whole.yaml at
+	local whole=$DIR/whole.yaml at size
 	cp "$1" "$whole"
-	for at in $(seq 100 100 $(($(stat -c %s "$whole") - 1))) $(grep -b '' "$whole" | sed 's/:.*//'); do
+	size=$(stat -c %s "$whole")
+	for at in $(seq 100 100 $((size - 1))) $(grep -b '' "$whole" | sed 's/:.*//'); do
 		head -c "$at" "$whole" >"$1"
 		! reload || fail "cut off at $at bytes it is taken: $(cat "$DIR/answer")"
 	done

@@ -24,7 +24,7 @@ ask_flow() {
 	shift
 	ask tcp "$CLIENT4:$port" $VIP4:80 "$@"
 }
-get() { in_ns client curl -s --max-time 5 --local-port "$1" "http://$VIP4/"; }
+get() { in_ns client curl -s --max-time 30 --local-port "$1" "http://$VIP4/"; }
 
 # All that a packet to a VIP could change: flows and counters. The client is silent then; probes of
 # the backends are counted as what is not for a VIP, and alone.
@@ -38,7 +38,7 @@ tables() {
 
 netns_begin
 topology 1 2
-node_config 1 | sed 's/^  interfaces/  flows: {entries: 1024}\n&/' >"$DIR/lb1.yaml"
+node_config 1 | sed 's/^  interfaces/  flows: {entries: 1024, closing: 2m}\n&/' >"$DIR/lb1.yaml"
 stack_start
 must "a flow is traced" ask_flow 41001 --syn
 must "to a backend" said '.verdict == "forwarded" and (.backend | test("^web4/b[12]$"))'

@@ -4,6 +4,9 @@
 # What is asked of the connections that tests/e2e/clients.c keeps alive. Needs netns.sh; the
 # clients run as `clients`, and $CONTROL is the descriptor of their FIFO.
 
+# Where the clients' way is closed until a node is up, a busy machine takes as long as it takes.
+export STALL_MS=60000
+
 control() { echo "$*" >&"$CONTROL"; }
 
 # report: their counts, as a line in $reported.
