@@ -17,7 +17,6 @@ PKGS := libbpf libuv yaml-0.1 jansson libmicrohttpd libmnl libpcap libxxhash lib
 	libsystemd
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
-
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror
 CFLAGS ?= -O2 -g
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer

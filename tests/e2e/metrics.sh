@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# timeout: 150
+# timeout: 240
 #
 # What nodes and agents show on their admin ports: metrics that promtool takes and that say what
 # status says, alerts and the dashboard made of what is really there, health, readiness, JSON by
@@ -99,7 +99,7 @@ names_exist() {
 	local name missing=0 count=0
 	for name in $(names_in); do
 		count=$((count + 1))
-		grep -qE "^$name[{ ]" "$DIR/node" "$DIR/agent" && continue
+		grep -qE "^${name}[{ ]" "$DIR/node" "$DIR/agent" && continue
 		say "# $name is in no scrape"
 		missing=1
 	done
@@ -228,7 +228,7 @@ end b1-nginx
 must "a backend that fails is seen" wait_for 15 shows 1 'weir_backend_healthy{pool="web4",backend="b1"}' 0
 must "by the kind of failure" at_least 1 'weir_probes_failed_total{reason="connect"}' 2
 must "the node is ready all the same" gets 200 lb1 $URL/readyz
-must "slots that moved are counted" at_least 1 'weir_pool_slots_moved_total{pool="web4"}' 900
+must "slots that moved are counted" wait_for 10 at_least 1 'weir_pool_slots_moved_total{pool="web4"}' 900
 must "none was collateral" shows 1 'weir_pool_slots_collateral_total{pool="web4"}' 0
 must "both nodes come to the same other tables" wait_for 15 other_tables "$tables"
 backend_start b1
