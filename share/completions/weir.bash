@@ -24,6 +24,7 @@ _weir_words() {
 	case $usage in
 	*BACKEND*) "${COMP_WORDS[0]}" names backends 2>/dev/null ;;
 	*VIP*) "${COMP_WORDS[0]}" names vips 2>/dev/null ;;
+	*VERDICT*) "${COMP_WORDS[0]}" explain 2>/dev/null | sed 's/ .*//; $a drop' ;;
 	esac
 }
 
@@ -39,6 +40,7 @@ _weir_value() {
 		;;
 	--pool|--service) "${COMP_WORDS[0]}" names "${1#--}s" 2>/dev/null ;;
 	--down|--drain|--maint|--lost|--away) "${COMP_WORDS[0]}" names backends 2>/dev/null ;;
+	--verdict) "${COMP_WORDS[0]}" explain 2>/dev/null | sed 's/ .*//' ;;
 	--engine) printf '%s\n' native xdp ;;
 	--log) printf '%s\n' text json ;;
 	*) return 1 ;;

@@ -12,6 +12,7 @@
 
 enum {
 	ABI_CAPTURE_BYTES = 9216, /* of a frame at most */
+	ABI_CAPTURE_LEAST = 14,   /* no frame is shorter than its Ethernet header */
 	ABI_CAPTURE_BURST = 64,   /* packets of a core at once, beyond its rate */
 };
 
@@ -24,7 +25,7 @@ struct abi_capture_filter {
 	__u8 proto;
 	__u8 pad[3];
 	__u32 service;
-	__u32 snaplen;  /* bytes of a frame, at most ABI_CAPTURE_BYTES */
+	__u32 snaplen;  /* bytes of a frame, ABI_CAPTURE_LEAST to _BYTES */
 	__u64 verdicts; /* a bit each */
 	__u64 gap_ns;   /* of each core, from one packet to the next at the rate */
 	__u64 end_ns;   /* nothing is captured after it; by CLOCK_MONOTONIC */

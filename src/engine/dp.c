@@ -441,13 +441,6 @@ struct dp_tables *dp_tables(struct dp *dp)
 	return &dp->tables;
 }
 
-int dp_program_fd(const struct dp *dp)
-{
-	if (dp->capture)
-		return bpf_program__fd(dp->capture->progs.weir_capture);
-	return bpf_program__fd((dp->next ? dp->next : dp->skel)->progs.weir_lb);
-}
-
 int dp_attach(struct dp *dp, const char *interface, enum link_xdp wanted, struct err *err)
 {
 	int ret = dp->is_beside && !dp->is_pinned ? pin_beside(dp, err) : 0;

@@ -28,6 +28,13 @@ struct lb_bpf *dp_skel_open(enum dp_program program)
 	return skel;
 }
 
+int dp_program_fd(const struct dp *dp)
+{
+	if (dp->capture)
+		return bpf_program__fd(dp->capture->progs.weir_capture);
+	return bpf_program__fd((dp->next ? dp->next : dp->skel)->progs.weir_lb);
+}
+
 /* All maps but what is read-only in it: the switches. */
 static int share_maps(const struct dp *dp, struct lb_bpf *next)
 {

@@ -91,6 +91,19 @@ must "and within the rate" said '.rate.refusing == 0 and .rate.cores >= 1 and
 ask tcp 203.0.113.77:41010 $VIP4:80 --syn
 must "who is not" said '.access == "deny" and .verdict == "denied" and .why == "acl"'
 
+# And what was dropped is explained, with what the node has counted.
+explain() { "$WEIR" explain --node "$TAG-lb1" "$@"; }
+must "nothing was dropped" json_is '.verdicts == []' < <(explain drop --json)
+address client eth0 203.0.113.77/24
+must_not "a request that is denied" \
+	in_ns client curl -s --interface 203.0.113.77 --max-time 0.5 "http://$VIP4/"
+must "is the only drop" json_is '.node == "'"$TAG-lb1"'" and (.verdicts | length == 1 and
+	.[0].verdict == "denied" and .[0].packets > 0 and (.[0].to_do | length > 0))' \
+	< <(explain drop --json)
+must "in words" grep -q "counted   [1-9][0-9]* packets" <<<"$(explain drop)"
+must "one that was not has its count too" grep -q "counted   0 packets" <<<"$(explain circled)"
+must_not "no verdict" explain nonsense
+
 # A slot in transition: its owner drains.
 in_ns lb1 "$WEIR" drain --node "$TAG-lb1" "$backend" >/dev/null
 ask_flow 41001 --syn

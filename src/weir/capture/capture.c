@@ -49,7 +49,7 @@ static const char help[] =
 	"      --count N       packets at most (1000)\n"
 	"      --rate N/s      packets a second of each core at most (1000); others are counted\n"
 	"      --seconds N     for how long at most (60)\n"
-	"      --snaplen N     bytes of a packet at most (2048; up to 9216)\n"
+	"      --snaplen N     bytes of a packet at most (2048; 14 to 9216)\n"
 	"  -w, --write FILE    as pcapng, with comments, for tshark and Wireshark; - is standard\n"
 	"                      output. Without it: a line a packet\n" ASK_HELP
 	"      --json          a JSON object a line\n"
@@ -85,6 +85,7 @@ static void on_signal(int number)
 
 static int parse_number(const char *option, const char *text, long most, long *ret)
 {
+	long least = strcmp(option, "snaplen") == 0 ? ABI_CAPTURE_LEAST : 1;
 	char *end;
 
 	if (!text)
@@ -93,8 +94,9 @@ static int parse_number(const char *option, const char *text, long most, long *r
 	*ret = strtol(text, &end, 10);
 	if (strcmp(option, "rate") == 0 && strcmp(end, "/s") == 0)
 		end += 2;
-	if (errno || end == text || *end || *ret < 1 || *ret > most)
-		return command_usage_error(name, "--%s %s: expected 1 to %ld", option, text, most);
+	if (errno || end == text || *end || *ret < least || *ret > most)
+		return command_usage_error(name, "--%s %s: expected %ld to %ld", option, text,
+					   least, most);
 	return EXIT_OK;
 }
 

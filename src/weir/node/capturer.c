@@ -121,7 +121,7 @@ static const char *make_filter(const struct app *app, const struct wanted *wante
 
 	if (!in_range(wanted->sport, 0, 65535) || !in_range(wanted->dport, 0, 65535) ||
 	    !in_range(wanted->proto, 0, 255) || !in_range(wanted->rate, 1, RATE_MAX) ||
-	    !in_range(wanted->snaplen, 1, ABI_CAPTURE_BYTES) || wanted->count < 1 ||
+	    !in_range(wanted->snaplen, ABI_CAPTURE_LEAST, ABI_CAPTURE_BYTES) || wanted->count < 1 ||
 	    !in_range(wanted->seconds, 1, SECONDS_MAX) || wanted->verdicts < 0)
 		return "a number that is too large, or too small";
 	*ret = (struct abi_capture_filter){
