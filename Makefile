@@ -7,7 +7,6 @@
 VERSION := 0.1.0
 BUILD ?= build
 PREFIX ?= /usr/local
-DESTDIR ?=
 ifeq ($(origin CC),default)
 CC := gcc
 endif

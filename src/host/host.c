@@ -72,6 +72,7 @@ static int add_address(const struct nlmsghdr *message, void *arg)
 	grown[list->count++] = (struct host_address){
 		.addr = addr_from_bytes(ifa->ifa_family, mnl_attr_get_payload(attribute)),
 		.ifindex = ifa->ifa_index,
+		.length = ifa->ifa_prefixlen,
 	};
 	return MNL_CB_OK;
 }

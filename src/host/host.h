@@ -24,6 +24,7 @@ enum { HOST_SYSCTL_NAME_MAX = 96 };
 struct host_address {
 	struct addr addr;
 	uint32_t ifindex;
+	uint8_t length; /* of the prefix that is on the link */
 };
 
 /* Every address of the host. free() *ret. */
@@ -35,6 +36,14 @@ int host_addresses(struct host_address **ret, size_t *ret_count, struct err *err
 int host_loopback_add(const struct addr *addr, struct err *err);
 /* -EADDRNOTAVAIL: it was not there. */
 int host_loopback_remove(const struct addr *addr, struct err *err);
+
+/* Of the default route; all zero: there is none. (gateway.c) */
+struct host_gateway {
+	struct addr addr;
+	uint32_t ifindex;
+};
+/* `family` is AF_INET or AF_INET6. */
+int host_gateway(int family, struct host_gateway *ret, struct err *err);
 
 /* --- prefixes of which every address is the host's own, as if it were on the loopback --- */
 

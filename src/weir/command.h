@@ -26,7 +26,7 @@ command_run command_node;
 command_run command_ready;
 command_run command_reload;
 command_run command_restart;
-command_run command_run_node;
+command_run command_run_node, command_scaffold;
 command_run command_sim;
 command_run command_status;
 command_run command_stop;

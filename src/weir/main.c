@@ -20,6 +20,7 @@ static const struct {
 	{"run", command_run_node, "balance: load the services, attach to the interfaces, serve"},
 	{"agent", command_agent, "on a backend: take the tunnels in for the VIPs"},
 	{"check", command_check, "say whether a services file is right, and what is wrong with it"},
+	{"scaffold", command_scaffold, "write a first services file, or an agent's, for this host"},
 	{"sim", command_sim,
 	 "replay failures over many flows, for Weir and for other ways to balance"},
 	{"status", command_status, "show services, backends and counters of a running node"},
