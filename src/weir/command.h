@@ -21,6 +21,7 @@ command_run command_diff;
 command_run command_drain;
 command_run command_explain;
 command_run command_import;
+command_run command_ipvs;
 command_run command_maint;
 command_run command_names;
 command_run command_node;

@@ -35,6 +35,7 @@ static const struct {
 	{"node", command_node, "drain: take this node out of use, gently; undrain"},
 	{"restart", command_restart,
 	 "put a running daemon's successor in its place, without a gap"},
+	{"ipvs", command_ipvs, "list a running node's services as ipvsadm -Ln would"},
 	{"plan", command_plan, "how many cores and nodes, what tables and sizes, for a rate"},
 	{"bench", command_bench, "how long a packet takes on this machine, by mode"},
 	{"import", command_import,
