@@ -21,7 +21,7 @@ CFLAGS ?= -O2 -g
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 ALL_CFLAGS = -std=gnu17 $(WARN) -fno-strict-aliasing -D_GNU_SOURCE -DWEIR_VERSION='"$(VERSION)"' \
 	-Isrc -I. -I$(BUILD)/gen $(SAN) $(CFLAGS)
-LDLIBS = $(shell pkg-config --libs $(PKGS))
+LDLIBS = $(shell pkg-config --libs $(PKGS)) -lm
 MULTIARCH = $(shell $(CC) -print-multiarch)
 BPF_CFLAGS = -std=gnu17 -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Wshadow -Werror -Isrc -I. \
 	-I/usr/include/$(MULTIARCH)
@@ -124,7 +124,7 @@ lint: ## format, layers, sizes
 	tools/lint
 
 bench: ## as root: packets, probes, pools, a daemon with 10,000 backends; BENCH_ARGS="--json FILE"
-	+$(SUBMAKE) $(BENCH) $(patsubst %.c,$(BUILD)/%.o,$(wildcard bench/*.bpf.c))
+	+$(SUBMAKE) $(BENCH)
 	$(foreach program,$(BENCH),$(program) $(BENCH_ARGS) &&) :
 
 fuzz: fuzz-build ## every fuzzer for FUZZ_SECONDS (60)
@@ -144,6 +144,5 @@ help: ## this list
 		printf '  make %-10s %s\n' "$$name" "$$text"; done
 
 .PHONY: all units fuzzers test-builds fuzz-build demo chaos test test-full test-kernel lint bench fuzz install deb clean help
-.SECONDARY:
-.DELETE_ON_ERROR:
+.SECONDARY .DELETE_ON_ERROR:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -2,9 +2,9 @@
 /*
  * Nanoseconds a packet through the balancer's program, by BPF_PROG_TEST_RUN: the program that the
  * daemon loads, with the features that a configuration of the row's kind needs, on one core, the
- * tables hot. bench.bpf.c makes the frame whole before each round. All rows are measured in turn,
- * one short sample each, and again: what disturbs the machine for a while disturbs them alike, and
- * ratios are taken within a turn. It reports; it does not judge.
+ * tables hot. measure/whole.bpf.c makes the frame whole before each round. All rows are measured in
+ * turn, one short sample each, and again: what disturbs the machine for a while disturbs them
+ * alike, and ratios are taken within a turn. It reports; it does not judge.
  *
  * docs/design/09-bench.md says how to read the figures.
  */
@@ -14,23 +14,19 @@
 #include <getopt.h>
 #include <jansson.h>
 #include <linux/bpf.h>
-#include <linux/if_link.h>
 #include <linux/perf_event.h>
-#include <net/if.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "bench/frame.h"
 #include "bench/ring.h"
 #include "bench/setting.h"
 #include "dp/verdict.h"
 #include "engine/dp.h"
+#include "measure/measure.h"
 
 enum {
 	ROUNDS = 51,
@@ -45,7 +41,7 @@ enum {
 struct subject {
 	struct dp *dp;
 	struct frame frame;
-	struct bench_frame whole;
+	struct measure_whole whole;
 	uint32_t verdict;
 	double ns[ROUNDS_MAX]; /* a packet, by round */
 	double instructions;   /* in the last round; negative: not counted */
@@ -55,8 +51,8 @@ struct bench {
 	const char *json;
 	const char *only;
 	uint32_t rounds, repeat;
-	struct bpf_object *object;
-	int whole_fd, nothing_fd, move_fd, frames_fd, target_fd, counter_fd;
+	struct measure *measure;
+	int counter_fd;
 	struct engine {
 		uint32_t features;
 		struct dp *dp;
@@ -137,12 +133,12 @@ static struct subject *subject_new(struct bench *bench, size_t at)
 	subject->whole.length = (uint32_t)subject->frame.length;
 	subject->whole.port_at = bench_has_ports(row) ? (uint32_t)subject->frame.l4 : 0;
 	subject->whole.flows_mask = flows - 1;
-	if (flows > 1 << BENCH_PORT_BITS)
+	if (flows > 1 << MEASURE_PORT_BITS)
 		subject->whole.source_at = (uint32_t)subject->frame.ip + SOURCE_END;
 	if (row->vips)
 		subject->whole.vip_at = (uint32_t)subject->frame.ip + VIP_END;
 	subject->whole.vips_mask = row->vips - 1;
-	memcpy(subject->whole.headers, subject->frame.bytes, BENCH_HEADERS);
+	memcpy(subject->whole.headers, subject->frame.bytes, MEASURE_HEADERS);
 	return subject;
 }
 
@@ -151,21 +147,7 @@ static struct subject *subject_new(struct bench *bench, size_t at)
 /* Half as many again come first, whose time is not taken. */
 static uint32_t rounds_in(const struct bench *bench)
 {
-	return bench->repeat + bench->repeat / 2;
-}
-
-static void set_target(const struct bench *bench, int program_fd, const struct bench_frame *frame)
-{
-	struct bench_frame whole = *frame;
-	uint32_t zero = 0;
-	int error = bpf_map_update_elem(bench->target_fd, &zero, &program_fd, BPF_ANY);
-
-	whole.begin = rounds_in(bench) - bench->repeat;
-	whole.last = rounds_in(bench) - 1;
-	if (!error)
-		error = bpf_map_update_elem(bench->frames_fd, &zero, &whole, BPF_ANY);
-	if (error)
-		bench_die("a target", error);
+	return measure_rounds(bench->repeat);
 }
 
 /* Instructions that this thread's kernel side went through; not every machine can count them. */
@@ -192,53 +174,44 @@ static double read_counter(const struct bench *bench)
 	return (double)count;
 }
 
-/* Nanoseconds a round, all that is done in it. */
-static double run(const struct bench *bench, const struct frame *frame, uint32_t *ret_action,
-		  double *ret_instructions)
+static struct measure_run run_of(const struct bench *bench, const struct subject *subject)
 {
-	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = frame->bytes,
-		    .data_size_in = (uint32_t)frame->length, .repeat = (int)rounds_in(bench));
-	double before = read_counter(bench);
-	int error = bpf_prog_test_run_opts(bench->whole_fd, &opts);
-	struct bench_frame after;
-	uint32_t zero = 0;
-
-	if (!error)
-		error = bpf_map_lookup_elem(bench->frames_fd, &zero, &after);
-	if (error)
-		bench_die("a test run", error);
-	*ret_action = opts.retval;
-	*ret_instructions = before < 0 ? -1 : (read_counter(bench) - before) / rounds_in(bench);
-	return (double)(after.end_ns - after.begin_ns) / (bench->repeat - 1);
+	return (struct measure_run){.program_fd = dp_program_fd(subject->dp),
+				    .bytes = subject->frame.bytes,
+				    .length = subject->frame.length,
+				    .whole = subject->whole,
+				    .repeat = bench->repeat};
 }
 
 /* What a round takes without a program to measure. */
-static void measure_base(struct bench *bench, uint32_t round)
+static void run_base(struct bench *bench, uint32_t round)
 {
 	const struct subject *any = NULL;
-	struct bench_frame whole;
-	double instructions;
-	uint32_t action;
+	struct measure_run run;
+	int error;
 
 	for (size_t i = 0; i < bench_row_count && !any; i++)
 		any = bench->subjects[i];
-	whole = any->whole;
-	whole.head = BENCH_MOVE;
-	set_target(bench, bench->nothing_fd, &whole);
-	bench->nothing_ns[round] = run(bench, &any->frame, &action, &instructions);
-	set_target(bench, bench->move_fd, &whole);
-	bench->move_ns[round] = run(bench, &any->frame, &action, &instructions);
-	if (action != XDP_PASS)
-		bench_die("the frame's start does not move", EIO);
+	run = run_of(bench, any);
+	error = measure_base(bench->measure, &run, &bench->nothing_ns[round],
+			     &bench->move_ns[round]);
+	if (error)
+		bench_die("a test run", error);
 }
 
-static void measure(struct bench *bench, struct subject *subject, const char *name, uint32_t round)
+static void run_subject(struct bench *bench, struct subject *subject, const char *name,
+			uint32_t round)
 {
 	uint64_t before = dp_verdict_count(subject->dp, subject->verdict).packets;
-	uint32_t action;
+	struct measure_run run = run_of(bench, subject);
+	double counted = read_counter(bench);
+	int error = measure_run(bench->measure, &run);
 
-	set_target(bench, dp_program_fd(subject->dp), &subject->whole);
-	subject->ns[round] = run(bench, &subject->frame, &action, &subject->instructions);
+	if (error)
+		bench_die("a test run", error);
+	subject->ns[round] = run.ns;
+	subject->instructions = counted < 0 ? -1
+					    : (read_counter(bench) - counted) / rounds_in(bench);
 	subject->whole.first += rounds_in(bench);
 	if (dp_verdict_count(subject->dp, subject->verdict).packets - before != rounds_in(bench))
 		bench_die(name, EIO);
@@ -252,7 +225,7 @@ static void warm(struct bench *bench)
 		uint32_t done = 0;
 
 		for (; subject && done < bench_rows[i].flows; done += rounds_in(bench))
-			measure(bench, subject, bench_rows[i].name, 0);
+			run_subject(bench, subject, bench_rows[i].name, 0);
 	}
 }
 
@@ -264,10 +237,10 @@ static void measure_all(struct bench *bench)
 	for (uint32_t round = 0; round < bench->rounds; round++) {
 		fprintf(stderr, "%sround %u of %u%s", terminal ? "\r" : "", round + 1,
 			bench->rounds, terminal ? "" : "\n");
-		measure_base(bench, round);
+		run_base(bench, round);
 		for (size_t i = 0; i < bench_row_count; i++) {
 			if (bench->subjects[i])
-				measure(bench, bench->subjects[i], bench_rows[i].name, round);
+				run_subject(bench, bench->subjects[i], bench_rows[i].name, round);
 		}
 	}
 	if (terminal)
@@ -276,24 +249,12 @@ static void measure_all(struct bench *bench)
 
 /* --- the report --- */
 
-struct spread {
-	double min, median, max;
-};
-
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static struct spread spread_of(const double *values, uint32_t count)
+static struct measure_spread spread_of(const double *values, uint32_t count)
 {
 	double sorted[ROUNDS_MAX];
 
 	memcpy(sorted, values, count * sizeof(*values));
-	qsort(sorted, count, sizeof(*sorted), compare);
-	return (struct spread){sorted[0], sorted[count / 2], sorted[count - 1]};
+	return measure_spread(sorted, count);
 }
 
 /* What making the frame whole takes, with a move of its start or without. By the medians of all
@@ -354,7 +315,7 @@ static const char *verdict_name(uint32_t verdict)
 static void print_row(const struct bench *bench, size_t at)
 {
 	const struct subject *subject = bench->subjects[at];
-	struct spread spread = spread_of(subject->ns, bench->rounds);
+	struct measure_spread spread = spread_of(subject->ns, bench->rounds);
 	double ratio = ratio_of(bench, at);
 
 	printf("%-36s %7.1f %7.1f %7.1f", bench_rows[at].name, spread.min, spread.median,
@@ -370,7 +331,7 @@ static void print_row(const struct bench *bench, size_t at)
 
 static void print_all(const struct bench *bench)
 {
-	struct spread nothing = spread_of(bench->nothing_ns, bench->rounds);
+	struct measure_spread nothing = spread_of(bench->nothing_ns, bench->rounds);
 
 	printf("\nns a packet, over %u rounds of %u packets; %d flows, %d slots, %d backends\n",
 	       bench->rounds, bench->repeat, BENCH_FLOWS, BENCH_POOL_SLOTS, BENCH_POOL_BACKENDS);
@@ -389,7 +350,7 @@ static void print_all(const struct bench *bench)
 static json_t *row_json(const struct bench *bench, size_t at)
 {
 	const struct subject *subject = bench->subjects[at];
-	struct spread spread = spread_of(subject->ns, bench->rounds);
+	struct measure_spread spread = spread_of(subject->ns, bench->rounds);
 	size_t base = base_of(bench, at);
 	json_t *json = json_pack("{s:s, s:s, s:f, s:f, s:f}", "name", bench_rows[at].name,
 				 "verdict", verdict_name(subject->verdict), "min_ns", spread.min,
@@ -425,60 +386,6 @@ static void write_json(const struct bench *bench)
 
 /* --- the whole --- */
 
-static int program_fd(const struct bench *bench, const char *name)
-{
-	struct bpf_program *program = bpf_object__find_program_by_name(bench->object, name);
-
-	return program ? bpf_program__fd(program) : -1;
-}
-
-/* The object lies beside this program. */
-static void load(struct bench *bench)
-{
-	char path[512];
-	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 16);
-
-	if (length <= 0)
-		bench_die("/proc/self/exe", errno);
-	path[length] = '\0';
-	strcpy(strrchr(path, '/') + 1, "bench.bpf.o");
-	bench->object = bpf_object__open_file(path, NULL);
-	if (!bench->object || bpf_object__load(bench->object))
-		bench_die(path, errno);
-	bench->whole_fd = program_fd(bench, "bench_whole");
-	bench->nothing_fd = program_fd(bench, "bench_nothing");
-	bench->move_fd = program_fd(bench, "bench_move");
-	bench->frames_fd = bpf_object__find_map_fd_by_name(bench->object, "frames");
-	bench->target_fd = bpf_object__find_map_fd_by_name(bench->object, "target");
-	bench->counter_fd = open_counter();
-}
-
-/*
- * While a program is attached to some driver, a test run of it begins at once; else the kernel
- * first waits, for tens of milliseconds, until nobody is in the code that calls such programs. So
- * it gets a driver, in a namespace that ends with this process. Without one all takes longer.
- */
-static void attach(const struct bench *bench)
-{
-	if (unshare(CLONE_NEWNET) || system("ip link add bench0 type veth peer name bench1") ||
-	    bpf_xdp_attach((int)if_nametoindex("bench0"), bench->whole_fd, XDP_FLAGS_DRV_MODE,
-			   NULL))
-		fputs("packet_bench: no veth to attach to: it takes longer\n", stderr);
-}
-
-/* The tables that are each core's own are then one core's. And before others there, as far as that
- * may be had: a sample during which another one ran is lost. */
-static void stay_on_core(void)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(sched_getcpu(), &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
-		bench_die("a core", errno);
-	setpriority(PRIO_PROCESS, 0, PRIO_MIN);
-}
-
 static int usage(void)
 {
 	fputs("usage: packet_bench [--rounds N] [--repeat N] [--only TEXT] [--json FILE]\n"
@@ -506,6 +413,7 @@ int main(int argc, char **argv)
 						{"json", required_argument, NULL, 'j'},
 						{NULL, 0, NULL, 0}};
 	static struct bench bench = {.rounds = ROUNDS, .repeat = REPEAT, .only = ""};
+	struct err err;
 	bool good = true;
 	int option;
 
@@ -520,9 +428,13 @@ int main(int argc, char **argv)
 	}
 	if (!good || optind < argc)
 		return usage();
-	stay_on_core();
-	load(&bench);
-	attach(&bench);
+	if (measure_open(&bench.measure, &err)) {
+		fprintf(stderr, "packet_bench: %s\n", err.text);
+		return 1;
+	}
+	if (!measure_is_quick(bench.measure))
+		fputs("packet_bench: no tap to attach to: it takes longer\n", stderr);
+	bench.counter_fd = open_counter();
 	for (size_t i = 0; i < bench_row_count; i++) {
 		if (strstr(bench_rows[i].name, bench.only))
 			bench.subjects[i] = subject_new(&bench, i);

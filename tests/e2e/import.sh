@@ -136,4 +136,27 @@ both_serve() {
 	done | sort | uniq -c | awk '{ print $2 }' | tr '\n' ' ' | grep -qx 'b1 b2 '
 }
 must "and clients are served by both" both_serve
+
+# --- and is listed as ipvsadm would ---
+
+lists() { "$WEIR" ipvs "$@" --node "$TAG-lb1" >"$DIR/list"; }
+line() { grep -qxE "$1" "$DIR/list"; }
+must "weir ipvs -Ln" lists -Ln
+must "has ipvsadm's head" line 'Prot LocalAddress:Port Scheduler Flags'
+must "and its second line" \
+	line '  -> RemoteAddress:Port           Forward Weight ActiveConn InActConn'
+must "a service" line "TCP  $VIP4:80 mh \(mh-fallback,mh-port\)"
+must "its backend" line '  -> 10.0.1.11:80                 Tunnel  100    0          0         '
+# What scripts do with it: the third and the fourth word of each backend's line.
+must "in columns for scripts" test "$(awk '$1 == "->" && $2 ~ /^10/ { print $2, $3, $4 }' \
+	"$DIR/list" | tr '\n' ' ')" = "10.0.1.11:80 Tunnel 100 10.0.1.12:80 Tunnel 100 "
+must "--stats" lists -L -n --stats --exact
+must "has its columns" line 'Prot LocalAddress:Port +Conns +InPkts +OutPkts +InBytes +OutBytes'
+must "and counts" line "TCP  $VIP4:80 + 0 +[1-9][0-9]* +0 +[1-9][0-9]* +0"
+must "--rate" lists --list --numeric --rate
+must "has its own" line 'Prot LocalAddress:Port +CPS +InPPS +OutPPS +InBPS +OutBPS'
+must "a backend is drained" "$WEIR" drain 10.0.1.12 --node "$TAG-lb1"
+must "which takes no flows" lists -ln
+must "as its weight says" line '  -> 10.0.1.12:80                 Tunnel  0      [0-9]+ +0 +'
+must_not "it does nothing but list" lists -A
 must "it ends as it should" end lb1

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What bench.bpf.c is told of the frame that it makes whole. */
+/* What whole.bpf.c is told of the frame that it makes whole. */
 #pragma once
 
 #include <linux/types.h>
 
 enum {
-	BENCH_HEADERS = 96,   /* bytes that are written anew; no frame is shorter */
-	BENCH_PORT_AT = 128,  /* the port's offset is below it: a power of two */
-	BENCH_PORT = 20000,   /* the first source port */
-	BENCH_PORT_BITS = 14, /* so many of a flow's number are in its port, others in its source */
-	BENCH_MOVE = 20,
+	MEASURE_HEADERS = 96,  /* bytes that are written anew; no frame is shorter */
+	MEASURE_PORT_AT = 128, /* the port's offset is below it: a power of two */
+	MEASURE_PORT = 20000,  /* the first source port */
+	MEASURE_PORT_BITS =
+		14, /* so many of a flow's number are in its port, others in its source */
+	MEASURE_MOVE = 20,
 };
 
-struct bench_frame {
+struct measure_whole {
 	__u32 length;
 	__u32 head;       /* how far the measured program moves the start forth */
 	__u32 port_at;    /* where the source port stands; 0: there is none */
@@ -26,5 +27,5 @@ struct bench_frame {
 	__u32 last;       /* at which the time ends */
 	__u64 begin_ns;
 	__u64 end_ns;
-	__u64 headers[BENCH_HEADERS / 8];
+	__u64 headers[MEASURE_HEADERS / 8];
 };

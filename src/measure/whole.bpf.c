@@ -12,7 +12,7 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
-#include "bench/frame.h"
+#include "measure/whole.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -20,7 +20,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct bench_frame);
+	__type(value, struct measure_whole);
 } frames SEC(".maps");
 
 struct {
@@ -30,7 +30,7 @@ struct {
 	__uint(value_size, sizeof(__u32));
 } target SEC(".maps");
 
-static __always_inline struct bench_frame *frame_now(void)
+static __always_inline struct measure_whole *frame_now(void)
 {
 	__u32 zero = 0;
 
@@ -42,7 +42,7 @@ static __always_inline __u32 length_of(const struct xdp_md *ctx)
 	return (__u32)((__u64)(long)ctx->data_end - (__u64)(long)ctx->data);
 }
 
-static __always_inline int move_back(struct xdp_md *ctx, const struct bench_frame *frame)
+static __always_inline int move_back(struct xdp_md *ctx, const struct measure_whole *frame)
 {
 	if (length_of(ctx) == frame->length)
 		return 0;
@@ -56,7 +56,7 @@ static __always_inline int move_back(struct xdp_md *ctx, const struct bench_fram
 /* Not from the first round: the first ones find cold what other rows have displaced. Seen from
  * within: a test run's own setting up takes far longer than what is measured, and the mean that it
  * tells is in whole nanoseconds. */
-static __always_inline void keep_time(struct bench_frame *frame)
+static __always_inline void keep_time(struct measure_whole *frame)
 {
 	if (frame->round == frame->begin)
 		frame->begin_ns = bpf_ktime_get_ns();
@@ -67,30 +67,30 @@ static __always_inline void keep_time(struct bench_frame *frame)
 
 static __always_inline void put_byte(__u8 *data, const __u8 *end, __u32 at, __u32 value)
 {
-	__u8 *byte = data + (at & (BENCH_PORT_AT - 1));
+	__u8 *byte = data + (at & (MEASURE_PORT_AT - 1));
 
 	if (byte + 1 <= end)
 		*byte = (__u8)value;
 }
 
 /* Which flow it is, and for which of the row's VIPs. */
-static __always_inline void vary(const struct bench_frame *frame, __u8 *data, const __u8 *end)
+static __always_inline void vary(const struct measure_whole *frame, __u8 *data, const __u8 *end)
 {
 	__u32 flow = (frame->first + frame->round) & frame->flows_mask;
-	__u8 *port = data + (frame->port_at & (BENCH_PORT_AT - 1));
+	__u8 *port = data + (frame->port_at & (MEASURE_PORT_AT - 1));
 
 	if (frame->port_at && port + sizeof(__u16) <= end)
-		*(__u16 *)port = bpf_htons(BENCH_PORT + (flow & ((1 << BENCH_PORT_BITS) - 1)));
+		*(__u16 *)port = bpf_htons(MEASURE_PORT + (flow & ((1 << MEASURE_PORT_BITS) - 1)));
 	if (frame->source_at)
-		put_byte(data, end, frame->source_at, flow >> BENCH_PORT_BITS);
+		put_byte(data, end, frame->source_at, flow >> MEASURE_PORT_BITS);
 	if (frame->vip_at)
 		put_byte(data, end, frame->vip_at, flow & frame->vips_mask);
 }
 
 SEC("xdp")
-int bench_whole(struct xdp_md *ctx)
+int measure_frame(struct xdp_md *ctx)
 {
-	struct bench_frame *frame = frame_now();
+	struct measure_whole *frame = frame_now();
 	__u8 *data, *end;
 
 	if (!frame || move_back(ctx, frame))
@@ -98,9 +98,9 @@ int bench_whole(struct xdp_md *ctx)
 	keep_time(frame);
 	data = (void *)(long)ctx->data;
 	end = (void *)(long)ctx->data_end;
-	if (data + BENCH_HEADERS > end)
+	if (data + MEASURE_HEADERS > end)
 		return XDP_ABORTED;
-	for (__u32 i = 0; i < BENCH_HEADERS / sizeof(__u64); i++)
+	for (__u32 i = 0; i < MEASURE_HEADERS / sizeof(__u64); i++)
 		((__u64 *)data)[i] = frame->headers[i];
 	vary(frame, data, end);
 	bpf_tail_call_static(ctx, &target, 0);
@@ -108,7 +108,7 @@ int bench_whole(struct xdp_md *ctx)
 }
 
 SEC("xdp")
-int bench_nothing(struct xdp_md *ctx)
+int measure_nothing(struct xdp_md *ctx)
 {
 	(void)ctx;
 	return XDP_PASS;
@@ -116,7 +116,7 @@ int bench_nothing(struct xdp_md *ctx)
 
 /* One move forth, so that move_back makes another. */
 SEC("xdp")
-int bench_move(struct xdp_md *ctx)
+int measure_move(struct xdp_md *ctx)
 {
-	return bpf_xdp_adjust_head(ctx, -BENCH_MOVE) ? XDP_ABORTED : XDP_PASS;
+	return bpf_xdp_adjust_head(ctx, -MEASURE_MOVE) ? XDP_ABORTED : XDP_PASS;
 }
