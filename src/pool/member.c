@@ -201,12 +201,16 @@ bool members_is_cut(const struct members *members, size_t member, uint64_t now_m
 	return it->admin == POOL_MAINT || drained_at_ms(members, it) <= now_ms;
 }
 
-bool members_is_awaited(const struct members *members, size_t member)
+bool members_is_called(const struct members *members, size_t member)
 {
 	const struct member *it = &members->items[member];
 
-	return !it->checked && it->admin == POOL_ACTIVE && it->percent &&
-	       (!it->backup || members->backups_serve);
+	return it->admin == POOL_ACTIVE && it->percent && (!it->backup || members->backups_serve);
+}
+
+bool members_is_awaited(const struct members *members, size_t member)
+{
+	return !members->items[member].checked && members_is_called(members, member);
 }
 
 uint32_t members_flags(const struct members *members, size_t member, uint64_t now_ms)

@@ -54,6 +54,8 @@ void members_set_share(struct members *members, size_t member, unsigned percent,
 /* Brings everybody's share to what it is at `now_ms`. */
 void members_update(struct members *members, uint64_t now_ms);
 
+/* Whether it serves unless its checks say no. */
+bool members_is_called(const struct members *members, size_t member);
 /* Whether it would serve if its first check succeeded, which has no result yet. */
 bool members_is_awaited(const struct members *members, size_t member);
 /* enum abi_backend_flags, of those that a pool knows. */

@@ -264,10 +264,24 @@ static void forget_cut(struct writing *writing)
 	}
 }
 
+/* Has it not all of its slots, and may flows of its own come? One that this node has never known to
+ * be well has shown no sign of that: a first check that fails says no more than none. */
+static bool has_parted(const struct pool *pool, size_t member)
+{
+	const struct member *it = &pool->members.items[member];
+
+	if (it->share == MEMBER_WHOLE || members_is_awaited(&pool->members, member))
+		return false;
+	return it->health != POOL_UNHEALTHY || pool->seen[member] ||
+	       !members_is_called(&pool->members, member);
+}
+
 /*
  * A table of before says whose flows may come beside those of the slot's owner by the present one.
  * Where that one has not all of its slots, because it drains, fails, or has a part of its weight,
- * its own flows and those of others in its place are as many owners as a packet can name.
+ * its own flows and those of others in its place are as many owners as a packet can name. Whom the
+ * table of before named is not told again: so a first check that fails, which on a node that has
+ * just come up it may do for the node's own reasons, forgets nobody.
  */
 static void drop_weak(struct writing *writing)
 {
@@ -277,10 +291,8 @@ static void drop_weak(struct writing *writing)
 	for (uint32_t slot = 0; (slot = transitions_next(all, slot)) < pool->size; slot++) {
 		uint32_t base = pool->base[slot];
 
-		if (base == HASH_NOBODY || pool->members.items[base].share == MEMBER_WHOLE ||
-		    members_is_awaited(&pool->members, base))
-			continue;
-		if (transition_drop_weak(all, slot))
+		if (base != HASH_NOBODY && has_parted(pool, base) &&
+		    transition_drop_weak(all, slot))
 			words_store(writing, slot);
 	}
 }
