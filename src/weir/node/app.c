@@ -12,6 +12,7 @@
 #include "weir/node/app.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +31,7 @@
 enum {
 	KNOW_MS = 10000,   /* for what is to be known before the tables from before are exchanged */
 	SURVEYED_MS = 100, /* a longer pause: the flow table has been looked through */
+	ARENAS = 2, /* of malloc: the loop's, and one for the threads that read files, in turn */
 };
 
 /* --- what changes --- */
@@ -292,6 +294,7 @@ int app_run(const struct conf *conf, const char *file, bool *ret_again, struct e
 
 	if (ret)
 		return ret;
+	mallopt(M_ARENA_MAX, ARENAS);
 	uv_timer_init(&app.daemon.loop, &app.deadline);
 	uv_timer_init(&app.daemon.loop, &app.settle);
 	uv_timer_init(&app.daemon.loop, &app.survey);

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,8 +52,6 @@ static void work(uv_work_t *work)
 	if (load->conf && load->running)
 		built_make(load->conf, load->running, time_now_ms(), &load->built);
 	load->took_ns = time_now_ns() - started_ns;
-	/* The text's tree is several times what stays of it. */
-	malloc_trim(0);
 }
 
 static void after(uv_work_t *work_done, int status)
