@@ -34,6 +34,30 @@ static void test_hold_expires(void **state)
 	assert_non_null(strstr(bgp_peer_status(a.peer)->last_error, "hold timer"));
 }
 
+static bool is_given_up(void *arg)
+{
+	(void)arg;
+	return bgp_peer_status(a.peer)->downs == 1;
+}
+
+/* A router that sends keepalives and reads nothing (RFC 9687). */
+static void test_send_hold_expires(void **state)
+{
+	struct bgp_spec spec = spec_of(1);
+	int small = 4096;
+
+	(void)state;
+	spec.send_hold_s = 1;
+	begin_raw(&spec);
+	setsockopt(raw, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+	say_open(0);
+	assert_true(loop_until(&loop, a_up, NULL));
+	announce(&a, 0, 60000);
+	assert_true(loop_until(&loop, is_given_up, NULL));
+	assert_non_null(strstr(bgp_peer_status(a.peer)->last_error, "send hold"));
+	assert_int_equal(bgp_peer_status(a.peer)->notifications_out, 1);
+}
+
 static void test_garbage(void **state)
 {
 	struct bgp_spec spec = spec_of(1);
@@ -211,6 +235,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_hold_expires, set_up, end_raw),
+		cmocka_unit_test_setup_teardown(test_send_hold_expires, set_up, end_raw),
 		cmocka_unit_test_setup_teardown(test_garbage, set_up, end_raw),
 		cmocka_unit_test_setup_teardown(test_restarting, set_up, end_raw),
 		cmocka_unit_test_setup_teardown(test_listens_for_all, set_up, end_raw),
