@@ -36,8 +36,9 @@ struct bgp_spec {
 	uint32_t hold_s;    /* proposed; 0: BGP_HOLD_DEFAULT_S; else BGP_HOLD_MIN_S to 65535 */
 	uint32_t restart_s; /* a router keeps our routes so long without us; 0: never (RFC 4724) */
 	bool restarting;    /* the tables of the process before still forward: R and F bits */
-	uint16_t listen_port;  /* 0: BGP_PORT */
-	uint32_t local_pref;   /* for routers of our own AS; 0: 100 */
+	uint32_t send_hold_s; /* who takes no byte for so long is given up; 0: as RFC 9687 has it */
+	uint16_t listen_port; /* 0: BGP_PORT */
+	uint32_t local_pref;  /* for routers of our own AS; 0: 100 */
 	const char *stop_text; /* for the router's log (RFC 9003), cut to 128 bytes; NULL: none */
 };
 

@@ -20,8 +20,11 @@ FRR_SPACE=router
 # Three seconds: no machine stands still for so long.
 NODE_PEER='bfd: {interval: 100ms, multiplier: 30}'
 
+# Passive: when both ends connect at the same moment FRR 8.4.4 may drop both connections, and for
+# the second end in a row it keeps no route.
 frr_neighbour() {
 	say " neighbor $1 remote-as 65010"
+	say " neighbor $1 passive"
 	say " neighbor $1 timers connect 1"
 	say " neighbor $1 bfd 30 100 100"
 }

@@ -18,6 +18,7 @@ ROUTES=bgp
 
 ROUTER_OPTIONS='protocol bfd { interface "*" { interval 100 ms; multiplier 30; }; }'
 INTERVAL=100ms
+PASSWORD=of_both
 
 # In place of the session with an address of its own for each family.
 node_bgp() {
@@ -27,7 +28,7 @@ node_bgp() {
 		  router_id: 192.0.2.1$1
 		  peers:
 		  - {address: "fe80::1", interface: eth0, asn: 65000, extended_next_hop: true,
-		     bfd: {interval: $INTERVAL, multiplier: 30}}
+		     password_file: $DIR/bgp.key, bfd: {interval: $INTERVAL, multiplier: 30}}
 		  - {address: "fe80::2", interface: eth0, asn: 65002, extended_next_hop: true}
 	END
 }
@@ -39,7 +40,7 @@ router_session() {
 		connect delay time 1; error wait time 1, 5; connect retry time 1;
 		ipv4 { import all; export none; extended next hop on; };
 		ipv6 { import all; export none; };
-		bfd graceful;
+		bfd graceful; password "$PASSWORD";
 		}
 	END
 }
@@ -72,7 +73,15 @@ reload() {
 	"$WEIR" reload --node "$TAG-lb1" >"$DIR/out" 2>&1
 }
 
+# password WORD: in the file, and the node told to look at it.
+password() {
+	printf '%s\n' "$1" >"$DIR/bgp.key"
+	chmod 600 "$DIR/bgp.key"
+	[ ! -e "$DIR/lb1.yaml" ] || reload
+}
+
 netns_begin
+password $PASSWORD
 topology 1 1
 address router balancers fe80::1/64
 address lb1 eth0 fe80::11/64
@@ -114,3 +123,13 @@ must "with its session" peer fe80::1%eth0 '.state != "Established" and .downs ==
 in_ns router ip link set lb1 master balancers
 must "and comes back" wait_for 30 peer fe80::1%eth0 '.state == "Established"'
 must "with its routes" wait_for 10 router_uses 1
+
+# --- the password's file is written anew ---
+
+must "a reload reads another password" password of_one
+must "with which there is no session" wait_for 10 peer fe80::1%eth0 '.ups == 0'
+must "the other router's stays" peer fe80::2%eth0 '.state == "Established"'
+must "and the right one again" password $PASSWORD
+must "with which it comes up" wait_for 30 peer fe80::1%eth0 '.state == "Established"'
+must "a reload without any change" reload
+must "costs no session" peer fe80::1%eth0 '.state == "Established" and .ups == 1 and .downs == 0'

@@ -123,7 +123,7 @@ static struct bgp_route route(uint32_t number)
 	return (struct bgp_route){.prefix = {addr_from4(htonl(0x0a000000 + number)), 32}};
 }
 
-static void announce(struct side *side, uint32_t from, uint32_t count)
+static inline void announce(struct side *side, uint32_t from, uint32_t count)
 {
 	for (uint32_t i = from; i < from + count; i++) {
 		struct bgp_route made = route(i);
@@ -132,7 +132,7 @@ static void announce(struct side *side, uint32_t from, uint32_t count)
 	}
 }
 
-static bool is_told(void *arg)
+static inline bool is_told(void *arg)
 {
 	struct side *side = arg;
 	const struct bgp_peer_status *status = bgp_peer_status(side->peer);

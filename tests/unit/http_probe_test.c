@@ -16,7 +16,9 @@
 
 #include "../lib/health/health_world.h"
 
-enum after { STAYS, CLOSES, GOES_ON, RESETS };
+enum after { STAYS, CLOSES, GOES_ON, DRIPS, RESETS };
+
+enum { DRIP_MS = 10 };
 
 /* What every request is answered with. */
 static struct {
@@ -32,14 +34,22 @@ static struct {
 struct client {
 	uv_tcp_t tcp;
 	uv_write_t write;
+	uv_timer_t drip; /* when the next byte goes out */
 	char bytes[4096];
 	size_t used;
 };
 
-static void on_client_closed(uv_handle_t *handle)
+static void on_drip_closed(uv_handle_t *handle)
 {
 	server.open--;
 	free(handle->data);
+}
+
+static void on_client_closed(uv_handle_t *handle)
+{
+	struct client *client = handle->data;
+
+	uv_close((uv_handle_t *)&client->drip, on_drip_closed);
 }
 
 static void client_close(struct client *client)
@@ -50,6 +60,11 @@ static void client_close(struct client *client)
 
 static void client_answer(struct client *client);
 
+static void on_drip(uv_timer_t *timer)
+{
+	client_answer(timer->data);
+}
+
 static void on_written(uv_write_t *write, int status)
 {
 	struct client *client = write->data;
@@ -58,6 +73,8 @@ static void on_written(uv_write_t *write, int status)
 		client_close(client);
 	else if (server.after == GOES_ON)
 		client_answer(client);
+	else if (server.after == DRIPS)
+		uv_timer_start(&client->drip, on_drip, DRIP_MS, 0);
 }
 
 static void client_answer(struct client *client)
@@ -77,6 +94,8 @@ static void client_answer(struct client *client)
 			strcat(more, last);
 		buffer = uv_buf_init(more, (unsigned)strlen(more));
 	}
+	if (server.after == DRIPS && client->used == SIZE_MAX)
+		buffer = uv_buf_init((char *)(uintptr_t) "X", 1);
 	client->used = SIZE_MAX;
 	server.sent += buffer.len;
 	client->write.data = client;
@@ -131,6 +150,8 @@ static void on_connection(uv_stream_t *listener, int status)
 	server.open++;
 	uv_tcp_init(&health_loop, &client->tcp);
 	client->tcp.data = client;
+	uv_timer_init(&health_loop, &client->drip);
+	client->drip.data = client;
 	assert_int_equal(uv_accept(listener, (uv_stream_t *)&client->tcp), 0);
 	uv_read_start((uv_stream_t *)&client->tcp, on_alloc, on_read);
 }
@@ -214,6 +235,10 @@ static void test_answers(void **state)
 		{"", CLOSES, "Empty reply from server"},
 		{NULL, STAYS, "no answer within 200 ms"},
 		{"HTTP/1.1 200", STAYS, "no answer within 200 ms"},
+		/* a byte now and then, of a header and of a body, is no answer either */
+		{OK, DRIPS, "no answer within 200 ms"},
+		{"HTTP/1.1 404 Not there\r\nContent-Length: 1000000000\r\n\r\n", DRIPS,
+		 "status 404, expected 200"},
 		{"nonsense\r\n\r\n", CLOSES, "Received HTTP/0.9 when not allowed"},
 		{OK "X: y\r\n", GOES_ON, "the headers are longer than 64 KiB"},
 		{"HTTP/1.1 100 Continue\r\n\r\n", GOES_ON, "the headers are longer than 64 KiB"},

@@ -44,10 +44,13 @@ void act_retry(struct bgp_peer *peer, uint32_t after_ms)
 
 void act_progress(struct track *track, bool some_went)
 {
+	uint32_t given_s = track->peer->bgp->spec.send_hold_s;
+
 	if (conn_unsent(track->conn) == 0)
 		track->deadlines[SEND_HOLD] = 0;
 	else if (some_went || !track->deadlines[SEND_HOLD])
-		set_deadline(track, SEND_HOLD, fsm_send_hold_ms(track->session.hold_s));
+		set_deadline(track, SEND_HOLD,
+			     given_s ? given_s * 1000U : fsm_send_hold_ms(track->session.hold_s));
 }
 
 /* --- messages out --- */
