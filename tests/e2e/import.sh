@@ -104,6 +104,14 @@ must_not "--strict fails where something is lost" strict
 must "but writes the file" grep -q '^services:' "$DIR/out"
 must "and the list on standard error" grep -q ':1:1: lost: checks: ' "$DIR/err"
 
+mkfifo "$DIR/pipe"
+cat "$DIR/pipe" >"$DIR/piped" &
+CHILD[cat]=$!
+"$WEIR" import ipvs "$FILES/ipvs/01-wrr-dr.rules" --output "$DIR/pipe" 2>"$DIR/err"
+must "what is no file, a device or a pipe, is not replaced" test -p "$DIR/pipe"
+must "but written to" finished cat
+must "all of it" cmp "$DIR/piped" "$DIR/out"
+
 # --- one of them serves ---
 
 topology 1 2
@@ -132,7 +140,7 @@ two_healthy() { [ "$(node_health 1 | grep -c ' healthy$')" = 2 ]; }
 must "it runs, and sees its backends up" wait_for 15 two_healthy
 both_serve() {
 	for _ in $(seq 40); do
-		in_ns client curl -s --max-time 5 "http://$VIP4/" || say failed
+		in_ns client curl -s --max-time 30 "http://$VIP4/" || say failed
 	done | sort | uniq -c | awk '{ print $2 }' | tr '\n' ' ' | grep -qx 'b1 b2 '
 }
 must "and clients are served by both" both_serve

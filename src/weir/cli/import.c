@@ -135,14 +135,17 @@ static void print_json(const struct options *options, const struct import *impor
 
 /* --- the file --- */
 
-/* As a service that reads it should find it: whole or not at all. */
+/* As a service that reads it should find it: whole or not at all. A device or a pipe is not replaced
+ * but written to. */
 static int write_file(const char *path, const char *text)
 {
+	struct stat stat_buf;
+	bool replaces = stat(path, &stat_buf) || S_ISREG(stat_buf.st_mode);
 	char *beside;
 	FILE *out;
 	int status = EXIT_OK;
 
-	if (asprintf(&beside, "%s.new", path) < 0)
+	if (asprintf(&beside, "%s%s", path, replaces ? ".new" : "") < 0)
 		return command_fail("import", "out of memory");
 	out = fopen(beside, "w");
 	if (!out) {
@@ -150,10 +153,11 @@ static int write_file(const char *path, const char *text)
 	} else {
 		bool failed = fputs(text, out) < 0;
 
-		if ((fclose(out) || failed) || rename(beside, path)) {
+		if ((fclose(out) || failed) || (replaces && rename(beside, path))) {
 			status = command_fail("import", "cannot write %s: %s", path,
 					      strerror(errno));
-			remove(beside);
+			if (replaces)
+				remove(beside);
 		}
 	}
 	free(beside);
