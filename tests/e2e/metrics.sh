@@ -185,7 +185,8 @@ no_secret_is_shown() {
 # A pool whose check has a key of its own: nobody listens there.
 with_tls_pool() {
 	sed "/^pools:/a - {name: tls, backends: [{name: t1, address: 10.0.1.11}], \
-check: {type: https, port: 444, interval: 1s, cert_file: $DIR/client.crt, key_file: $DIR/client.key, insecure: true}}"
+check: {type: https, port: 444, interval: 1s, insecure: true, \
+cert_file: $DIR/client.crt, key_file: $DIR/client.key}}"
 }
 
 netns_begin
