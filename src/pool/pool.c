@@ -403,11 +403,6 @@ void pool_wait_longer(struct pool *pool, uint64_t now_ms)
 
 /* --- surveys --- */
 
-uint32_t pool_moving_slots(const struct pool *pool)
-{
-	return pool->transitions.count;
-}
-
 bool pool_wants_survey(const struct pool *pool, uint64_t now_ms)
 {
 	return transitions_are_ripe(&pool->transitions, now_ms);
@@ -424,21 +419,4 @@ uint32_t pool_end_survey(struct pool *pool, pool_pinned *pinned, const void *arg
 
 	transitions_end_survey(&pool->transitions, pinned, arg, words_store_told, &writing);
 	return writing.stored;
-}
-
-struct pool_moves pool_moves(const struct pool *pool)
-{
-	return pool->moves;
-}
-
-uint32_t pool_slot_owner(const struct pool *pool, uint32_t slot)
-{
-	if (slot >= pool->size || pool->served[slot].owner == NOBODY)
-		return HASH_NOBODY;
-	return pool->served[slot].owner;
-}
-
-uint32_t pool_slot_base(const struct pool *pool, uint32_t slot)
-{
-	return slot < pool->size ? pool->base[slot] : HASH_NOBODY;
 }

@@ -17,7 +17,8 @@ ROUTES=bgp
 PASSWORD=tacit-knowledge-of-lb
 BGP_OPTIONS="password \"$PASSWORD\";"
 RULES=$ROOT/contrib/prometheus/weir.rules.yml
-BOARD=$ROOT/contrib/grafana/weir.json
+TRIED=$ROOT/tests/prometheus/alerts_test.yml
+BOARD=$ROOT/contrib/grafana/weir-dashboard.json
 URL=http://127.0.0.1:9700
 
 # get NAMESPACE URL [CURL'S...]
@@ -106,12 +107,11 @@ names_exist() {
 	[ $missing = 0 ] && [ $count -gt 10 ]
 }
 rules_are_right() { promtool check rules "$RULES" >"$DIR/rules.log" 2>&1; }
-rules_do_alert() { promtool test rules "$ROOT/tests/prometheus/alerts_test.yml" >"$DIR/rules.log" 2>&1; }
+rules_do_alert() { promtool test rules "$TRIED" >"$DIR/rules.log" 2>&1; }
 alerts() { sed -n 's/^ *- alert: //p' "$RULES" | sort; }
 # Each alert is tried by that test, and has its paragraph.
 alerts_are_tried() {
-	alerts | cmp - <(grep -o 'alertname="[A-Za-z]*"' "$ROOT/tests/prometheus/alerts_test.yml" |
-		cut -d '"' -f 2 | sort)
+	alerts | cmp - <(grep -o 'alertname="[A-Za-z]*"' "$TRIED" | cut -d '"' -f 2 | sort)
 }
 alerts_are_told() {
 	local alert missing=0
@@ -140,7 +140,8 @@ api() { get lb1 "$URL/api/v1/$1" | json_is "$2"; }
 dawdlers() {
 	spawn dawdlers lb1 bash -c "
 		for ((i = 0; i < $1; i++)); do
-			exec {fd}<>/dev/tcp/127.0.0.1/9700 && printf 'GET /metrics HTTP/1.1\r\nX: ' >&\$fd
+			exec {fd}<>/dev/tcp/127.0.0.1/9700 &&
+				printf 'GET /metrics HTTP/1.1\r\nX: ' >&\$fd
 		done
 		sleep 60"
 }
@@ -160,8 +161,8 @@ cut_some() { at_least 1 'weir_admin_refused_total{reason="slow"}' 1; }
 shown() {
 	local page
 	node_status 1
-	for page in metrics readyz api/v1/{status,services,pools,pools/tls,backends,announce,bgp,config}
-	do
+	for page in metrics readyz \
+		api/v1/{status,services,pools,pools/tls,backends,announce,bgp,config}; do
 		get lb1 "$URL/$page"
 	done
 	cat "$DIR/lb1.log"
@@ -183,8 +184,9 @@ no_secret_is_shown() {
 
 # A pool whose check has a key of its own: nobody listens there.
 with_tls_pool() {
-	sed "/^pools:/a - {name: tls, backends: [{name: t1, address: 10.0.1.11}], check: {type: https, \
-port: 444, interval: 1s, cert_file: $DIR/client.crt, key_file: $DIR/client.key, insecure: true}}"
+	sed "/^pools:/a - {name: tls, backends: [{name: t1, address: 10.0.1.11}], \
+check: {type: https, port: 444, interval: 1s, insecure: true, \
+cert_file: $DIR/client.crt, key_file: $DIR/client.key}}"
 }
 
 netns_begin
@@ -225,10 +227,12 @@ must "the mode of XDP is told" shows 1 'weir_xdp_attached{interface="eth0",mode=
 must "two nodes have the same tables" wait_for 10 same_tables
 tables=$(digests 1)
 end b1-nginx
-must "a backend that fails is seen" wait_for 15 shows 1 'weir_backend_healthy{pool="web4",backend="b1"}' 0
+must "a backend that fails is seen" wait_for 15 \
+	shows 1 'weir_backend_healthy{pool="web4",backend="b1"}' 0
 must "by the kind of failure" at_least 1 'weir_probes_failed_total{reason="connect"}' 2
 must "the node is ready all the same" gets 200 lb1 $URL/readyz
-must "slots that moved are counted" wait_for 10 at_least 1 'weir_pool_slots_moved_total{pool="web4"}' 900
+must "slots that moved are counted" wait_for 10 \
+	at_least 1 'weir_pool_slots_moved_total{pool="web4"}' 900
 must "none was collateral" shows 1 'weir_pool_slots_collateral_total{pool="web4"}' 0
 must "both nodes come to the same other tables" wait_for 15 other_tables "$tables"
 backend_start b1

@@ -10,7 +10,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -20,7 +19,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../lib/loop.h"
@@ -549,62 +547,6 @@ static void test_bad_daemon(void **state)
 	unlink(path);
 }
 
-/* Asks as another user, in a process of its own: 0 the answer came, 1 it was refused, 2 neither. */
-static int ask_as(uid_t uid, gid_t gid)
-{
-	json_t *request = json_pack("{s:i}", "echo", 1), *answer = NULL;
-	struct err err = {0};
-	int code;
-
-	if (setgroups(0, NULL) || setresgid(gid, gid, gid) || setresuid(uid, uid, uid))
-		return 2;
-	code = control_call(path, request, LOOP_WAIT_MS, &answer, &err);
-	if (!code)
-		return 0;
-	return strstr(err.text, "permission denied") ? 1 : 2;
-}
-
-struct child {
-	pid_t pid;
-	int status;
-};
-
-static bool child_ended(void *arg)
-{
-	struct child *child = arg;
-
-	return waitpid(child->pid, &child->status, WNOHANG) == child->pid;
-}
-
-static int run_as(uid_t uid, gid_t gid)
-{
-	struct child child = {.pid = fork()};
-
-	assert_true(child.pid >= 0);
-	if (child.pid == 0)
-		_exit(ask_as(uid, gid));
-	assert_true(loop_until(&loop, child_ended, &child));
-	return WIFEXITED(child.status) ? WEXITSTATUS(child.status) : 3;
-}
-
-/* Whoever gets to the socket by a mode that was changed is told that he may not. */
-static void test_strangers(void **state)
-{
-	enum { NOBODY = 65534, GROUP = 54321 };
-
-	(void)state;
-	if (geteuid() != 0)
-		skip();
-	listen_here();
-	assert_int_equal(chmod(directory, 0755), 0);
-	assert_int_equal(chmod(path, 0666), 0);
-	assert_int_equal(run_as(NOBODY, NOBODY), 1);
-	assert_int_equal(handled, 0);
-	assert_int_equal(run_as(NOBODY, getegid()), 0);
-	assert_int_equal(run_as(0, GROUP), 0);
-	assert_int_equal(handled, 2);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -619,7 +561,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_no_descriptors, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_close_with_clients, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_bad_daemon, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_strangers, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, open_world, close_world);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The text formats to the byte; scrapes in pieces, also while the configuration changes; a loop that
- * hangs. The exporter on the test's loop, clients on raw sockets here. */
+/* The text formats to the byte; scrapes in pieces, also while the configuration changes; a loop
+ * that hangs. The exporter on the test's loop, clients on raw sockets here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
