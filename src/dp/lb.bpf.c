@@ -241,7 +241,7 @@ PKT_STAGE int capture_hold(struct xdp_md *ctx)
 	held->record.ifindex = ctx->ingress_ifindex;
 	if (length > filter->snaplen)
 		length = filter->snaplen;
-	/* Each by itself: 6.1's verifier sees no lower bound where the compiler has made one of two. */
+	/* Apart: 6.1's verifier sees no lower bound where the compiler has made one of two. */
 	pkt_hide(length);
 	if (length > ABI_CAPTURE_BYTES)
 		return 0;

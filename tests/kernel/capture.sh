@@ -51,12 +51,14 @@ sends_and_told() { sends && told "$1"; }
 
 topology
 node_config >/tmp/capture.yaml
-in_ns capnode $WEIR run --config /tmp/capture.yaml >/tmp/capture.log 2>&1 &
+# Not by in_ns, whose process number would be a shell's.
+nsenter --net=/run/netns/capnode $WEIR run --config /tmp/capture.yaml >/tmp/capture.log 2>&1 &
 node=$!
 check "it is traced to its backend" wait_for 30 traces
 check "with its next hop" grep -q 'next hop .* of the backend, out at eth0' <<<"$(trace)"
 own=$(attached)
-in_ns capnode $WEIR capture --service dns --json >/tmp/capture.out 2>/tmp/capture.err &
+nsenter --net=/run/netns/capnode $WEIR capture --service dns --json \
+	>/tmp/capture.out 2>/tmp/capture.err &
 capture=$!
 check "it captures" wait_for 60 grep -q capturing /tmp/capture.err
 check "by another program" test "$(attached)" != "$own"
