@@ -49,7 +49,7 @@ there() { in_ns b1 "$WEIR" $agent >"$DIR/file"; }
 must "and works there" there
 must "it is an agent's file" right
 must "for this node" has 'balancers: ["192.0.2.11", "2001:db8:2::11"]'
-sed -i "s/name: .*/name: $TAG-lb1/" "$DIR/node.yaml"
+sed -i "s/^  name: .*/  name: $TAG-lb1/" "$DIR/node.yaml"
 spawn lb1 lb1 "$WEIR" run --config "$DIR/node.yaml"
 serves() { node_status 1 | json_is '.services[0].vips | length == 2'; }
 must "a node runs by it" wait_for 10 serves
