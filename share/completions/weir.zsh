@@ -43,7 +43,8 @@ _weir() {
 		_describe -t options option values
 	else
 		usage=$(_weir_usage $command)
-		values=(${(s:|:)$(sed -nE "s/^ +weir $command ([a-z|0-9-]+).*/\1/p" <<<$usage | tr '\n' '|')})
+		values=(${(f)"$(sed -nE "s/^ +weir $command ([a-z|0-9-]+).*/\1/p" <<<"$usage" |
+			tr '|' '\n')"})
 		case $usage in
 		(*BACKEND*) values+=(${(f)"$($weir names backends 2>/dev/null)"}) ;;
 		(*VIP*) values+=(${(f)"$($weir names vips 2>/dev/null)"}) ;;

@@ -48,7 +48,7 @@ node_config() {
 		  check: {type: icmp, interval: 1s}
 		  backends: [{name: b1, address: 192.0.2.1}]
 		- name: by_program
-		  check: {type: exec, command: [/usr/bin/test, -e, /etc/weir], interval: 1s}
+		  check: {type: exec, command: [/bin/test, -e, /etc/weir], interval: 1s}
 		  backends: [{name: b1, address: 192.0.2.1}]
 		- name: by_tunnel
 		  check: {type: tcp, via: tunnel, interval: 1s}
