@@ -73,11 +73,11 @@ json_t *report_backend(const struct app_backend *backend)
 	char text[ADDR_TEXT_MAX];
 	json_t *object;
 
-	object = json_pack("{s:s, s:s, s:i, s:b, s:s, s:b, s:f, s:I, s:I, s:o, s:b, s:b, s:s}",
-			   "name", conf->name, "address", addr_format(&conf->address, text),
-			   "weight", (int)conf->weight, "backup", conf->backup, "health",
-			   show_health(pool_member_health(pool, backend->member)), "usable",
-			   pool_member_usable(pool, backend->member), "share",
+	object = json_pack("{s:s, s:s, s:i, s:i, s:b, s:s, s:b, s:f, s:I, s:I, s:o, s:b, s:b, s:s}",
+			   "name", conf->name, "address", addr_format(&conf->address, text), "port",
+			   conf->port, "weight", (int)conf->weight, "backup", conf->backup,
+			   "health", show_health(pool_member_health(pool, backend->member)),
+			   "usable", pool_member_usable(pool, backend->member), "share",
 			   100.0 * slots / pool_table_size(pool), "packets",
 			   (json_int_t)count.packets, "bytes", (json_int_t)count.bytes, "check",
 			   report_check(backend), "next_hop", nexthop->resolved, "on_link",
