@@ -53,7 +53,8 @@ static void test_rise_fall(void **state)
 		enum health_state initial;
 		const char *results, *states;
 	} rows[] = {
-		{2, 3, HEALTH_HEALTHY, "FSFSFS", "UUUUUU"},
+		{2, 3, HEALTH_HEALTHY, "FSFSFS", "UUUUUU"}, /* case 28 */
+		{2, 3, HEALTH_HEALTHY, "FFF", "UUD"},       /* case 28 */
 		{2, 3, HEALTH_HEALTHY, "FFSFFSFFF", "UUUUUUUUD"},
 		{2, 3, HEALTH_UNKNOWN, "SFFF", "UUUD"},
 		{2, 3, HEALTH_UNKNOWN, "FSFSS", "DDDDU"},
