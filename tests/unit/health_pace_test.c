@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* When targets are probed first, of which nothing is known, and when the second time. Probes fail at
- * once, as there is no route, so each has ended when the next begins. */
+/* When targets are probed first, of which nothing is known, and when the second time. Probes fail
+ * at once, as there is no route, so each has ended when the next begins. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
