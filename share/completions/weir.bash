@@ -6,7 +6,7 @@
 # _weir_options COMMAND: from the lines of its help that begin with an option.
 _weir_options() {
 	"${COMP_WORDS[0]}" "$1" --help 2>/dev/null |
-		sed -nE 's/^ +(-[[:alnum:]], )?(--[a-z0-9-]+).*/\2/p' | sort -u
+		sed -nE 's/^ +(-[[:alnum:]], )*(--[a-z0-9-]+).*/\2/p' | sort -u
 }
 
 # _weir_usage COMMAND: its usage, without options and their values.

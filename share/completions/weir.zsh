@@ -9,7 +9,7 @@ _weir_commands() {
 }
 _weir_options() {
 	$weir $1 --help 2>/dev/null |
-		sed -nE 's/^ +(-[[:alnum:]], )?(--[a-z0-9-]+)(\[=[a-z]*\]|=[^ ]*)? *([A-Z]+[A-Z,=.]*)? *(.*)/\2:\5/p'
+		sed -nE 's/^ +(-[[:alnum:]], )*(--[a-z0-9-]+)(\[=[a-z]*\]|=[^ ]*)? *([A-Z]+[A-Z,=.]*)? *(.*)/\2:\5/p'
 }
 
 # Its usage, without options and their values.

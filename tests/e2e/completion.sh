@@ -30,7 +30,8 @@ same() { diff <(sort -u "$1") <(sort -u "$2"); }
 taken() {
 	local command=$1 option
 	while read -r option; do
-		! "$WEIR" "$command" "$option" 2>&1 </dev/null | grep 'there is no option' || return 1
+		! "$WEIR" "$command" "$option" 2>&1 </dev/null |
+			grep 'there is no option' || return 1
 	done
 }
 offers() { "$1" "${@:3}" | grep -qxF -- "$2"; }
@@ -71,8 +72,13 @@ must "and as JSON" json_is 'length > 0' <<<"$("$WEIR" names services --json --no
 must_not "nothing else" "$WEIR" names flows --node "$TAG-lb1"
 must "the node itself is offered" offers in_bash "$TAG-lb1" status --node "$TAG"
 # The shell finds the only node by itself; on a machine with others their names are not told apart.
-printf '#!/bin/sh\nfor word; do [ "$word" != names ] || set -- "$@" --node %s; done\nexec %s "$@"\n' \
-	"$TAG-lb1" "$WEIR" >"$DIR/weir"
+cat >"$DIR/weir" <<-END
+	#!/bin/sh
+	for word; do
+		[ "\$word" != names ] || set -- "\$@" --node $TAG-lb1
+	done
+	exec $WEIR "\$@"
+END
 chmod 755 "$DIR/weir"
 WEIR=$DIR/weir
 must "bash offers backends" offers in_bash web4/b2 drain web4

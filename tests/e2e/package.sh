@@ -27,7 +27,13 @@ verified() {
 		{ sed 's/^/# /' "$DIR/verify"; return 1; }
 }
 
+needs_all() {
+	! "$ROOT/tools/deps" --list | grep -e '-dev$' | grep -vE 'cmocka|libc6|libclang' |
+		sed 's/.*/ &,/' | grep -vxFf "$ROOT/debian/control"
+}
+
 netns_begin
+must "debian/control has the libraries of tools/deps" needs_all
 must "the package is made" makes
 cp "$DIR"/deb/weir_*.deb "$DIR/weir.deb"
 must "lintian has nothing to say" lintian_quiet

@@ -105,7 +105,7 @@ boot_units() {
 		ExecStopPost=/bin/kill -s RTMIN+4 1
 		StandardOutput=file:/out/said
 		StandardError=inherit
-		TimeoutStartSec=100
+		TimeoutStartSec=200
 	END
 }
 

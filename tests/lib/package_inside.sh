@@ -47,7 +47,7 @@ node_config() {
 		- name: by_icmp
 		  check: {type: icmp, interval: 1s}
 		  backends: [{name: b1, address: 192.0.2.1}]
-		- name: by_program
+		- name: by_exec
 		  check: {type: exec, command: [/bin/test, -e, /etc/weir], interval: 1s}
 		  backends: [{name: b1, address: 192.0.2.1}]
 		- name: by_tunnel
@@ -55,7 +55,7 @@ node_config() {
 		  backends: [{name: b1, address: 192.0.2.1}]
 		services:
 		- {name: s1, vips: [198.51.100.10], listen: [tcp/80], pool: by_icmp, forward: ipip}
-		- {name: s2, vips: [198.51.100.10], listen: [tcp/81], pool: by_program, forward: ipip}
+		- {name: s2, vips: [198.51.100.10], listen: [tcp/81], pool: by_exec, forward: gre}
 		- {name: s3, vips: [198.51.100.10], listen: [tcp/82], pool: by_tunnel, forward: gue}
 		$*
 	END
@@ -129,6 +129,7 @@ must "systemctl restart returns when the successor serves" systemctl restart wei
 must "which is another process" other_process "$pid"
 must "that took over" json_is .adopted <<<"$(weir status --json)"
 must "in between pings were answered" goes_on 5
+must "one program is pinned" test "$(find $PINS/lb1 -name 'program-*' | wc -l)" = 1
 pid=$(main_pid weir)
 must "weir restart works in the unit" weir restart
 must "in the same process" test "$(main_pid weir)" = "$pid"
