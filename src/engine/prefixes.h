@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Prefixes in plain memory: for the native engine the twin of the kernel's LPM trie, and beside
- * that one what is in it (engine/mirror.h). Sorted arrays of prefixes and their values. One writer; a
- * reader beside a writer is not allowed for.
+ * that one what is in it (engine/mirror.h). Sorted arrays of prefixes and their values. One writer;
+ * a reader beside a writer is not allowed for.
  */
 #pragma once
 
