@@ -135,8 +135,8 @@ static void print_json(const struct options *options, const struct import *impor
 
 /* --- the file --- */
 
-/* As a service that reads it should find it: whole or not at all. A device or a pipe is not replaced
- * but written to. */
+/* As a service that reads it should find it: whole or not at all. A device or a pipe is not
+ * replaced but written to. */
 static int write_file(const char *path, const char *text)
 {
 	struct stat stat_buf;
