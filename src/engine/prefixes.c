@@ -214,8 +214,9 @@ int prefixes_list(const void *owner, uint32_t first, uint32_t last, struct dp_he
 	for (; begin < end; begin++) {
 		const struct table *table = &prefixes->tables[begin];
 
-		if (table->count)
-			memcpy(all, table->held, table->count * sizeof(*all));
+		if (!table->count)
+			continue;
+		memcpy(all, table->held, table->count * sizeof(*all));
 		all += table->count;
 	}
 	return 0;

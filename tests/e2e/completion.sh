@@ -90,7 +90,7 @@ places=$1 weir=$2
 shift 2
 zpty typed zsh -f -i
 zpty -w typed "PS1= PROMPT_EOL_MARK=; unsetopt zle_bracketed_paste; fpath=($places \$fpath)"
-zpty -w typed "autoload -Uz compinit; compinit -u -D -d /dev/null; autoload -Uz _weir"
+zpty -w typed "autoload -Uz compinit; compinit -u -D; autoload -Uz _weir"
 zpty -w typed "source <(sed 's/^_weir \"\$@\"\$//' $places/weir.zsh); compdef _weir weir"
 zpty -w typed "weir() { $weir \"\$@\"; }; stty -echo; print rea''dy"
 zpty -r typed line '*ready*' || exit 1
