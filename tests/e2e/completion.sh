@@ -86,8 +86,8 @@ must "and VIPs" offers in_bash $VIP4 withdraw 198
 
 cat >"$DIR/typed.zsh" <<'END'
 zmodload zsh/zpty
-places=$1 weir=$2
-shift 2
+places=$1 weir=$2 wanted=$3
+shift 3
 zpty typed zsh -f -i
 zpty -w typed "PS1= PROMPT_EOL_MARK=; unsetopt zle_bracketed_paste; fpath=($places \$fpath)"
 zpty -w typed "autoload -Uz compinit; compinit -u -D; autoload -Uz _weir"
@@ -95,12 +95,16 @@ zpty -w typed "source <(sed 's/^_weir \"\$@\"\$//' $places/weir.zsh); compdef _w
 zpty -w typed "weir() { $weir \"\$@\"; }; stty -echo; print rea''dy"
 zpty -r typed line '*ready*' || exit 1
 zpty -w -n typed "false && weir $*"$'\t'
-zpty -w typed " ; print e''nd"
-zpty -r typed line '*end*'
+# What is typed behind the Tab may take its place: the word comes first, or half a minute goes by.
+line=
+for ((i = 0; i < 600; i++)); do
+	zpty -rt typed part && line+=$part || sleep 0.05
+	[[ ${line//[$'\r\a']/} != *$wanted* ]] || break
+done
 print -r -- "$line" | tr -d '\r\a' | grep -o 'weir [^;]*' | tail -n 1
 END
 zsh_types() {
-	in_zsh "${@:2}" >"$DIR/typed"
+	in_zsh "$@" >"$DIR/typed"
 	grep -qF -- "$1" "$DIR/typed" || ! sed 's/^/# /' "$DIR/typed"
 }
 must "zsh completes a command" zsh_types 'weir status' stat
