@@ -73,7 +73,7 @@ static void on_signal(uv_signal_t *signal, int number)
 
 static void start_signals(struct daemon *daemon)
 {
-	static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
+	static const int numbers[] = AGAIN_SIGNALS;
 
 	signal(SIGPIPE, SIG_IGN);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
@@ -81,6 +81,7 @@ static void start_signals(struct daemon *daemon)
 		daemon->signals[i].data = daemon;
 		uv_signal_start(&daemon->signals[i], on_signal, numbers[i]);
 	}
+	again_take_signals();
 }
 
 /* A probe under way holds a descriptor, and the usual soft limit of 1024 is no limit of ours. */
@@ -243,12 +244,25 @@ int daemon_listen(struct daemon *daemon, daemon_report *report, daemon_request *
 			      &daemon->control, err);
 }
 
+/* A signal from now on is the successor's; one that came before has its say yet. */
+static void hand_on_signals(struct daemon *daemon)
+{
+	again_hold_signals();
+	uv_run(&daemon->loop, UV_RUN_NOWAIT);
+	if (daemon->end == DAEMON_RESTART)
+		return;
+	again_take_signals();
+	uv_run(&daemon->loop, UV_RUN_DEFAULT);
+}
+
 enum daemon_end daemon_run(struct daemon *daemon)
 {
 	if (daemon->end == DAEMON_RUNS) {
 		notify_ready(daemon->file);
 		uv_run(&daemon->loop, UV_RUN_DEFAULT);
 	}
+	if (daemon->end == DAEMON_RESTART && !daemon->leaves)
+		hand_on_signals(daemon);
 	return daemon->end;
 }
 

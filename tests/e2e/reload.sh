@@ -230,6 +230,28 @@ mv "$DIR/wrong" "$DIR/services.yaml"
 must "its mistakes are seen" wait_for 5 refused
 must "in it" grep -qE "refused.* file=\"[^ ]*/services.yaml\" line=[1-9]" "$DIR/lb1.log"
 
+# The file names another second one, which comes later, and then has a mistake in it.
+another() { sed -i "s/file: .*\.yaml/file: $1/" "$DIR/two.yaml"; }
+refused_for() { node_status 1 | jq -r '.configuration.refusal.errors[0].text' | grep -q "$1"; }
+config >"$DIR/new.yaml"
+services >"$DIR/services.yaml"
+must "the mended one is taken" reload
+another later.yaml
+must "a second file that is missing refuses the first" wait_for 5 refused_for "later.yaml: No such"
+WEIGHT[3]=40
+config >"$DIR/new.yaml"
+generation=$(configuration generation)
+services >"$DIR/later.yaml"
+must "it is taken up when it comes" wait_for 5 applied $((generation + 1))
+config | sed 's/pool: web6/pool: web66/' >"$DIR/new.yaml"
+services >"$DIR/wrong.yaml"
+another wrong.yaml
+must "one with a mistake refuses the first, too" wait_for 5 refused_for web66
+WEIGHT[3]=50
+config >"$DIR/new.yaml"
+services >"$DIR/wrong.yaml"
+must "it is taken up when it is mended" wait_for 5 applied $((generation + 2))
+
 control stop
 must "the clients end" wait_for 30 grep -q '^report end ' "$DIR/clients.log"
 grep '^broken' "$DIR/clients.log"

@@ -81,6 +81,21 @@ must "keeps its process" test "$(answer .pid)" = "${CHILD[b1-agent]}"
 must "it took over" test "$(answer .adopted)" = true
 must "requests go on" serving 60
 
+# A signal that comes between two programs: what is called first is a script that ends itself.
+signalled() {
+	cat >"$DIR/weir.new" <<-END
+		#!/bin/sh
+		[ "\$1" = check ] || kill -$1 \$\$
+		exec "$BUILT" "\$@"
+	END
+	chmod +x "$DIR/weir.new" && mv "$DIR/weir.new" "$DIR/weir"
+}
+must "a successor that gets SIGHUP" signalled HUP
+must "before it runs" "$BUILT" restart --node "$TAG-lb1"
+upgrade
+must "goes on" node_is_up 1
+must "and serves" serving 60
+
 # Its successor does not get as far as to run: the kernel forwards on.
 cp "$DIR/lb1.yaml" "$DIR/right.yaml"
 sed -i 's/\[eth0\]/[eth0, none0]/' "$DIR/lb1.yaml"
@@ -104,6 +119,13 @@ must "weir stop ends the agent" "$WEIR" stop --node "agent-$TAG-b1"
 must "with status 0" finished b1-agent
 must_not "it leaves nothing attached" has_xdp b1
 must_not "nor a VIP" sh -c "nsenter --net=/run/netns/$TAG-b1 ip addr show lo | grep -q $VIP4"
+must "a successor that gets SIGTERM" signalled TERM
+"$BUILT" restart --node "$TAG-lb1" >"$DIR/answer" 2>"$DIR/again.log"
+must "before it runs ends with status 0" finished lb1
+must_not "it leaves nothing attached" has_xdp lb1
+must_not "nor pinned" pinned "$TAG-lb1"
+upgrade
+node_start 1
 must "weir stop ends the node" "$WEIR" stop --node "$TAG-lb1"
 must "with status 0" finished lb1
 must_not "it leaves nothing attached" has_xdp lb1

@@ -127,6 +127,27 @@ static int ask_program(const char *file, struct err *err)
 	return 0;
 }
 
+static void mask_signals(int how)
+{
+	static const int ends[] = AGAIN_SIGNALS;
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		sigaddset(&set, ends[i]);
+	pthread_sigmask(how, &set, NULL);
+}
+
+void again_hold_signals(void)
+{
+	mask_signals(SIG_BLOCK);
+}
+
+void again_take_signals(void)
+{
+	mask_signals(SIG_UNBLOCK);
+}
+
 void again_remember(void)
 {
 	unknown.text[0] = '\0';

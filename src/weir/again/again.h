@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <signal.h>
+
 #include "base/err.h"
 
 /* Notes how this process was called, and by which path: at its start, for files are moved. */
@@ -15,5 +17,13 @@ void again_remember(void);
  * which this blocks.
  */
 int again_prepare(const char *file, struct err *err);
+/*
+ * What ends a daemon, or has it read its file, would end a process that is between two programs,
+ * and leave all at work that was to go. So these signals wait from before the one has let go of
+ * them until the other takes them.
+ */
+#define AGAIN_SIGNALS {SIGTERM, SIGINT, SIGHUP}
+void again_hold_signals(void);
+void again_take_signals(void);
 /* Does not return but for a failure: -errno. Descriptors that are not for it must be closed. */
 int again_call(struct err *err);

@@ -266,6 +266,9 @@ static void take(struct reload *reload, struct load *load)
 {
 	if (load->conf)
 		follow_second(reload, load->conf->source_file);
+	/* It is where the mistake may be, or what is missing. */
+	else if (load->errors.file)
+		follow_second(reload, load->errors.file);
 	if (!load->conf) {
 		refuse(reload, &load->errors);
 	} else if (strcmp(load->digest.whole, reload->running.whole) == 0) {
