@@ -45,6 +45,36 @@ same_words() {
 	[ $count -ge 10 ] && return $status
 }
 
+# in_synopsis COMMAND: the options that weir.8 has for it there.
+in_synopsis() {
+	awk -v command="$1" '
+	/^\.Sh DESCRIPTION/ { exit }
+	/^\.Nm/ {
+		getline
+		mine = (" " $0 " " ~ " " command " ") && (command == "node" || !/^\.Cm node/)
+	}
+	mine' "$ROOT/docs/weir.8" | grep -o 'Fl -[a-z-]*' | sed 's/^Fl -/--/' | sort -u
+}
+
+# in_section COMMAND: those that its section names, and those that all such commands have.
+in_section() {
+	printf -- '--%s\n' help node socket pid json
+	awk -v command=".Ss weir $1" '
+	/^\.S[sh] / { mine = $0 == command }
+	mine' "$ROOT/docs/weir.8" | grep -o 'Fl -[a-z-]*' | sed 's/^Fl -/--/'
+}
+
+# same_options COMMAND: its help has what the manual's synopsis has, and all of that is in the manual.
+same_options() {
+	local help wrong
+	help=$("$WEIR" "$1" --help | grep -oE '(^|[^a-z-])--[a-z][a-z-]*' | grep -o -- '--.*' | sort -u)
+	wrong=$(
+		comm -13 - <(in_synopsis "$1") <<<"$help"
+		comm -23 - <((in_synopsis "$1"; in_section "$1") | sort -u) <<<"$help"
+	)
+	[ -z "$wrong" ] || { echo "# ${wrong//$'\n'/ }"; return 1; }
+}
+
 netns_begin
 example 1 >"$DIR/services.yaml"
 example 2 >"$DIR/agent.yaml"
@@ -57,6 +87,7 @@ done
 for command in $("$WEIR" --help | awk '/^  / { print $1 }'); do
 	must "weir $command has --help" "$WEIR" "$command" --help
 	must "weir $command is in the manual" grep -q "^\.Ss weir $command" "$ROOT/docs/weir.8"
+	must "weir $command has the manual's options" same_options "$command"
 done
 must "weir.8 has each verdict once" same_words "$(labels VERDICTS dp/verdict.h)" \
 	"$(item verdicts weir.8 "^.Va ")"

@@ -24,7 +24,7 @@ static const char help[] =
 	"\n"
 	"      --mode MODE     one alone: ipip, gre, gue, gue-second-chance, geneve, ipopt, l2dsr\n"
 	"      --rounds N      samples of each, of which least, median and greatest are shown "
-	"(21)\n"
+	"(51)\n"
 	"      --repeat N      packets of a sample (1500)\n"
 	"      --backends N    of the pool (100)\n"
 	"      --frame BYTES   of a packet with its Ethernet header (128)\n"

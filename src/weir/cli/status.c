@@ -30,7 +30,8 @@ static const char agent_help[] =
 	"\n"
 	"  -n, --node NAME    which agent; needed only where several run on this machine\n"
 	"      --socket PATH  its control socket, instead\n"
-	"  -j, --json         as JSON, documented in weir(8)\n"
+	"      --pid NUMBER   its process, instead\n"
+	"  -j, --json         as JSON, documented in weir-agent(8)\n"
 	"      --help         this text\n";
 
 static const char *text(const json_t *object, const char *key)

@@ -40,11 +40,11 @@ static const char stop_help[] =
 	"Ends the node, as SIGTERM does, and waits until it has gone: nothing is attached or\n"
 	"pinned any more. Where no node runs, the agent, which undoes what it did to its host.\n"
 	"\n"
-	"      --leave            the process alone ends; the kernel forwards on, and who is\n"
-	"                         started next takes over, as after weir restart\n"
+	"      --leave        the process alone ends; the kernel forwards on, and who is\n"
+	"                     started next takes over, as after weir restart\n"
 	"      --timeout SECONDS  wait so long for its end (60)\n" ASK_HELP
-	"  -j, --json             the answer, as JSON\n"
-	"      --help             this text\n"
+	"  -j, --json         the answer, as JSON\n"
+	"      --help         this text\n"
 	"\n"
 	"Exit status: 0, it has gone; 1 when none answers, or it has not gone in time.\n";
 
@@ -57,8 +57,8 @@ static const char restart_help[] =
 	"Where no node runs, the agent.\n"
 	"\n"
 	"      --timeout SECONDS  wait so long until it answers (60)\n" ASK_HELP
-	"  -j, --json             its state afterwards, as JSON\n"
-	"      --help             this text\n"
+	"  -j, --json         its state afterwards, as JSON\n"
+	"      --help         this text\n"
 	"\n"
 	"Exit status: 0, the successor answers; 1 when nothing was changed, or it does not\n"
 	"answer in time: then the kernel forwards on, and its log says why.\n";
