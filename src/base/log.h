@@ -3,7 +3,8 @@
  * Log lines on standard error: `level=info msg="..." key=value ...`, or the same as JSON. Where
  * that is the journal, each begins with its priority, which is not shown. Four levels. What a peer
  * or a packet can cause goes through a struct log_limit, which lets a burst pass, then a line a
- * second, and says how many it kept back. Any thread may log; a line is one write.
+ * second, and says how many it kept back. Any thread may log; a line is one write. A change of
+ * state is noted by base/event.h, which logs it.
  */
 #pragma once
 

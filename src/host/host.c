@@ -202,6 +202,16 @@ int host_interface_is_up(const char *interface, bool *ret, struct err *err)
 	return error;
 }
 
+int host_interface_has_carrier(const char *interface, bool *ret, struct err *err)
+{
+	struct ifreq answer;
+	int error = ask(interface, SIOCGIFFLAGS, &answer, err);
+
+	if (!error)
+		*ret = answer.ifr_flags & IFF_RUNNING;
+	return error;
+}
+
 static int note_filter(const struct nlmsghdr *message, void *arg)
 {
 	if (message->nlmsg_type == RTM_NEWTFILTER)

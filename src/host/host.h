@@ -61,6 +61,8 @@ int host_interface_mtu(const char *interface, uint32_t *ret, struct err *err);
 /* Of a VLAN's device the one below it, into IF_NAMESIZE bytes. -ENOENT: it is no such device. */
 int host_interface_below(const char *interface, char *ret);
 int host_interface_is_up(const char *interface, bool *ret, struct err *err);
+/* Up, and there is somebody at its link's other end. */
+int host_interface_has_carrier(const char *interface, bool *ret, struct err *err);
 /* How often its link went up or down. 0 or -errno. (link_changes.c) */
 int host_interface_carrier_changes(const char *interface, uint32_t *ret);
 /* Are there tc filters on the interface's clsact qdisc, whoever put them there? */

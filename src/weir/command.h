@@ -19,6 +19,7 @@ command_run command_capture;
 command_run command_check;
 command_run command_diff;
 command_run command_drain;
+command_run command_events;
 command_run command_explain;
 command_run command_import;
 command_run command_ipvs;

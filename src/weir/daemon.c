@@ -3,14 +3,17 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/log.h"
+#include "base/event.h"
 #include "base/time.h"
 #include "bpf/link.h"
+#include "host/host.h"
 #include "weir/again/again.h"
+#include "weir/events/events.h"
 #include "weir/show.h"
 
 enum {
@@ -63,7 +66,8 @@ static void on_signal(uv_signal_t *signal, int number)
 			 "file=%s", log_quote(daemon->file).text);
 		return;
 	}
-	log_info("stopping", "signal=%d", number);
+	event_note(&(struct event_about){"daemon", 0, LOG_INFO, NULL}, "stopping", "signal=%d",
+		   number);
 	if (daemon->end == DAEMON_STOP) {
 		uv_stop(&daemon->loop);
 		return;
@@ -105,25 +109,37 @@ static int drop_privileges(const struct daemon *daemon, enum privileges privileg
 	return error ? error : privileges_drop(privileges, daemon->file, err);
 }
 
+static void keep_event(void *arg, const struct event *event)
+{
+	events_note(arg, event, time_now_ms());
+}
+
 int daemon_open(struct daemon *daemon, enum privileges privileges, const char *name,
 		const char *file, struct err *err)
 {
 	const char *prefix = privileges == PRIVILEGES_AGENT ? "agent-" : "";
 	int error;
 
-	*daemon = (struct daemon){.file = file, .started_ns = time_now_ns()};
+	*daemon =
+		(struct daemon){.file = file, .started_ns = time_now_ns(), .events = events_new()};
+	if (!daemon->events)
+		return err_set(err, -ENOMEM, "out of memory");
 	instance_init(&daemon->instance, prefix, name);
 	error = instance_lock(&daemon->instance, err);
-	if (error)
+	if (error) {
+		events_free(daemon->events);
 		return error;
+	}
 	error = drop_privileges(daemon, privileges, err);
 	if (error) {
 		instance_unlock(&daemon->instance);
+		events_free(daemon->events);
 		return error;
 	}
 	error = uv_loop_init(&daemon->loop);
 	if (error) {
 		instance_unlock(&daemon->instance);
+		events_free(daemon->events);
 		return err_set(err, error, "event loop: %s", uv_strerror(error));
 	}
 	start_signals(daemon);
@@ -133,7 +149,29 @@ int daemon_open(struct daemon *daemon, enum privileges privileges, const char *n
 	notify_open(&daemon->notify, &daemon->loop);
 	raise_descriptors();
 	again_remember();
+	event_keep(keep_event, daemon->events);
 	return 0;
+}
+
+/* Whether packets can come at all is as much of the state as the program. */
+static void look_at_carrier(struct daemon *daemon, size_t at)
+{
+	const char *interface = daemon->links->attached[at].interface;
+	uint32_t changes, *known = &daemon->carrier_changes[at];
+	bool up = false;
+	struct err err;
+
+	if (host_interface_carrier_changes(interface, &changes))
+		return;
+	/* What is attached may stand at another place after a reload. */
+	if (strcmp(daemon->carrier_of[at], interface) == 0 && changes != *known &&
+	    !host_interface_has_carrier(interface, &up, &err))
+		event_note(&(struct event_about){"link", 1, up ? LOG_INFO : LOG_WARN,
+						 &daemon->carrier_log},
+			   up ? "the link is up, after a change" : "the link is down",
+			   "interface=%s changes=%u", interface, changes);
+	snprintf(daemon->carrier_of[at], sizeof(daemon->carrier_of[at]), "%s", interface);
+	*known = changes;
 }
 
 /* An interface that is deleted takes the program along; one of the same name may come later. */
@@ -145,11 +183,14 @@ static void on_watch(uv_timer_t *timer)
 		const struct link_attached *attached = &daemon->links->attached[i];
 		struct err err;
 
-		if (!link_is_lost(attached))
+		if (!link_is_lost(attached)) {
+			look_at_carrier(daemon, i);
 			continue;
+		}
 		if (!daemon->lost[i])
-			log_error("the interface is gone: nothing is attached", "interface=%s",
-				  attached->interface);
+			event_note(&(struct event_about){"xdp", 1, LOG_ERROR, NULL},
+				   "the interface is gone: nothing is attached", "interface=%s",
+				   attached->interface);
 		daemon->lost[i] = daemon->reattach(daemon->watch_arg, i, &err) != 0;
 	}
 }
@@ -169,7 +210,7 @@ static json_t *on_stop(struct daemon *daemon)
 {
 	if (daemon->end != DAEMON_RUNS)
 		return json_pack("{s:s}", "error", "its end is under way already");
-	log_info("stopping", "asked=socket");
+	event_note(&(struct event_about){"daemon", 0, LOG_INFO, NULL}, "stopping", "asked=socket");
 	begin_end(daemon, DAEMON_STOP);
 	return json_pack("{s:i}", "pid", (int)getpid());
 }
@@ -179,7 +220,7 @@ static json_t *on_leave(struct daemon *daemon)
 {
 	if (daemon->end != DAEMON_RUNS)
 		return json_pack("{s:s}", "error", "its end is under way already");
-	log_info("leaving", "asked=socket");
+	event_note(&(struct event_about){"daemon", 0, LOG_INFO, NULL}, "leaving", "asked=socket");
 	daemon->leaves = true;
 	begin_end(daemon, DAEMON_RESTART);
 	return json_pack("{s:i}", "pid", (int)getpid());
@@ -193,10 +234,12 @@ static json_t *on_restart(struct daemon *daemon)
 	if (daemon->end != DAEMON_RUNS)
 		return json_pack("{s:s}", "error", "its end is under way already");
 	if (again_prepare(daemon->file, &err)) {
-		log_error("no restart", "reason=%s", log_quote(err.text).text);
+		event_note(&(struct event_about){"daemon", 0, LOG_ERROR, NULL}, "no restart",
+			   "reason=%s", log_quote(err.text).text);
 		return json_pack("{s:o}", "error", show_bytes(err.text));
 	}
-	log_info("restarting", "asked=socket");
+	event_note(&(struct event_about){"daemon", 0, LOG_INFO, NULL}, "restarting",
+		   "asked=socket");
 	begin_end(daemon, DAEMON_RESTART);
 	return json_pack("{s:i}", "pid", (int)getpid());
 }
@@ -204,7 +247,8 @@ static json_t *on_restart(struct daemon *daemon)
 /* What shows and does not change. */
 static bool only_reads(const char *op)
 {
-	return strcmp(op, "status") == 0 || strcmp(op, "configuration") == 0;
+	return strcmp(op, "status") == 0 || strcmp(op, "configuration") == 0 ||
+	       strcmp(op, "events") == 0;
 }
 
 static json_t *on_request(void *arg, const json_t *request, bool trusted)
@@ -218,6 +262,8 @@ static json_t *on_request(void *arg, const json_t *request, bool trusted)
 				 "that is for root alone; others may ask for the status");
 	if (op && strcmp(op, "status") == 0)
 		return daemon->report(daemon->arg);
+	if (op && strcmp(op, "events") == 0)
+		return events_answer(daemon->events, request);
 	if (op && strcmp(op, "stop") == 0)
 		return on_stop(daemon);
 	if (op && strcmp(op, "leave") == 0)
@@ -228,10 +274,11 @@ static json_t *on_request(void *arg, const json_t *request, bool trusted)
 		answer = daemon->request(daemon->arg, op, request);
 	if (answer)
 		return answer;
-	return json_pack("{s:s}", "error",
-			 daemon->request
-				 ? "this node knows no such request"
-				 : "unknown request; an agent knows: status, stop, leave, restart");
+	return json_pack(
+		"{s:s}", "error",
+		daemon->request
+			? "this node knows no such request"
+			: "unknown request; an agent knows: status, events, stop, leave, restart");
 }
 
 int daemon_listen(struct daemon *daemon, daemon_report *report, daemon_request *request, void *arg,
@@ -278,6 +325,8 @@ void daemon_close(struct daemon *daemon)
 	uv_run(&daemon->loop, UV_RUN_DEFAULT);
 	uv_loop_close(&daemon->loop);
 	instance_unlock(&daemon->instance);
+	event_keep(NULL, NULL);
+	events_free(daemon->events);
 }
 
 enum link_xdp daemon_xdp(enum conf_xdp xdp)
@@ -294,9 +343,11 @@ enum link_xdp daemon_xdp(enum conf_xdp xdp)
 void daemon_log_attached(const struct link_attached *attached)
 {
 	if (link_fell_back(attached))
-		log_warn("XDP fell back to generic mode, which is several times slower",
-			 "interface=%s reason=%s", attached->interface,
-			 log_quote(attached->why).text);
-	log_info("attached", "interface=%s xdp=%s adopted=%s", attached->interface,
-		 link_xdp_name(attached->mode), attached->adopted ? "yes" : "no");
+		event_note(&(struct event_about){"xdp", 1, LOG_WARN, NULL},
+			   "XDP fell back to generic mode, which is several times slower",
+			   "interface=%s reason=%s", attached->interface,
+			   log_quote(attached->why).text);
+	event_note(&(struct event_about){"xdp", 1, LOG_INFO, NULL}, "attached",
+		   "interface=%s xdp=%s adopted=%s", attached->interface,
+		   link_xdp_name(attached->mode), attached->adopted ? "yes" : "no");
 }

@@ -7,9 +7,11 @@
 #pragma once
 
 #include <jansson.h>
+#include <net/if.h>
 #include <uv.h>
 
 #include "admin/control.h"
+#include "base/log.h"
 #include "bpf/links.h"
 #include "conf/conf.h"
 #include "weir/instance.h"
@@ -41,6 +43,7 @@ struct daemon {
 	struct instance instance;
 	const char *file;
 	uint64_t started_ns;
+	struct events *events; /* what changed of late */
 	uv_loop_t loop;
 	uv_signal_t signals[3];
 	struct control *control; /* NULL: not listening yet */
@@ -52,6 +55,9 @@ struct daemon {
 	uv_timer_t watch;
 	const struct links *links; /* watched */
 	bool lost[LINKS_MAX];      /* of these: said so */
+	uint32_t carrier_changes[LINKS_MAX];
+	char carrier_of[LINKS_MAX][IF_NAMESIZE]; /* whose these are */
+	struct log_limit carrier_log;
 	daemon_reattach *reattach;
 	void *watch_arg;
 	enum daemon_end end;

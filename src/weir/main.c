@@ -24,6 +24,8 @@ static const struct {
 	{"sim", command_sim,
 	 "replay failures over many flows, for Weir and for other ways to balance"},
 	{"status", command_status, "show services, backends and counters of a running node"},
+	{"events", command_events,
+	 "what changed of late on a running node: backends, routers, ..."},
 	{"names", command_names, "print the names of services, pools, backends or VIPs"},
 	{"reload", command_reload, "let a running node read its file again, now"},
 	{"diff", command_diff, "say what a file would change on a running node"},

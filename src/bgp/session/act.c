@@ -2,6 +2,7 @@
 /* What the state machine's table says is to be done, an action a function; and deadlines. */
 #include <string.h>
 
+#include "base/event.h"
 #include "base/time.h"
 #include "bgp/conn/tcp.h"
 #include "bgp/session/session.h"
@@ -135,9 +136,10 @@ static void do_down(struct track *track, struct happening *happening)
 	if (time_now_ns() - peer->status.established_ns >= CALM_MS * TIME_MILLI_NS)
 		peer->flaps = peer->failures = 0;
 	peer->status.downs++;
-	log_write(LOG_WARN, &peer->log, "the BGP session is down", "peer=%s reason=%s",
-		  addr_format_on(&peer->spec.address, peer->interface, address),
-		  log_quote(peer->status.last_error).text);
+	event_note(&(struct event_about){"bgp", 1, LOG_WARN, &peer->log}, "the BGP session is down",
+		   "peer=%s reason=%s",
+		   addr_format_on(&peer->spec.address, peer->interface, address),
+		   log_quote(peer->status.last_error).text);
 }
 
 static void do_stop_retry(struct track *track, struct happening *happening)
@@ -257,8 +259,8 @@ static void do_up(struct track *track, struct happening *happening)
 	peer->status.graceful_restart = track->session.graceful4 || track->session.graceful6;
 	tell_begin(track);
 	bgp_touch(peer->bgp);
-	log_write(LOG_INFO, &peer->log, "the BGP session is up", "peer=%s",
-		  addr_format_on(&peer->spec.address, peer->interface, address));
+	event_note(&(struct event_about){"bgp", 1, LOG_INFO, &peer->log}, "the BGP session is up",
+		   "peer=%s", addr_format_on(&peer->spec.address, peer->interface, address));
 }
 
 static void do_refresh(struct track *track, struct happening *happening)

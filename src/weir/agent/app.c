@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/event.h"
 #include "base/log.h"
 #include "base/time.h"
 #include "host/host.h"
@@ -190,8 +191,9 @@ static int attach_all(struct agent_app *app, struct err *err)
 			return error;
 		daemon_log_attached(&agent_dp_links(app->dp)->attached[i]);
 	}
-	log_info("SYN-ACKs are clamped", "path_mtu=%u mss4=%u mss6=%u", app->path_mtu,
-		 app->limits.mss4, app->limits.mss6);
+	event_note(&(struct event_about){"config", 0, LOG_INFO, NULL}, "SYN-ACKs are clamped",
+		   "path_mtu=%u mss4=%u mss6=%u", app->path_mtu, app->limits.mss4,
+		   app->limits.mss6);
 	links_detach_others(agent_dp_links(app->dp));
 	return agent_dp_keep_ports(app->dp, conf->vips, conf->vip_count, err);
 }
@@ -207,7 +209,8 @@ static void read_state(struct agent_app *app)
 			 log_quote(err.text).text);
 	app->adopted = app->state.interface_count > 0;
 	if (app->adopted)
-		log_info("found an earlier agent's work", "file=%s", app->state_path);
+		event_note(&(struct event_about){"daemon", 0, LOG_INFO, NULL},
+			   "found an earlier agent's work", "file=%s", app->state_path);
 }
 
 static int start(struct agent_app *app, struct err *err)
@@ -326,8 +329,9 @@ int agent_app_run(const struct conf_agent *conf, const char *file, bool *ret_aga
 	read_state(&app);
 	error = start(&app, err);
 	if (!error) {
-		log_info("running", "agent=%s file=%s vips=%zu balancers=%zu", conf->name,
-			 log_quote(file).text, conf->vip_count, conf->balancer_count);
+		event_note(&(struct event_about){"daemon", 0, LOG_INFO, NULL}, "running",
+			   "agent=%s file=%s vips=%zu balancers=%zu", conf->name,
+			   log_quote(file).text, conf->vip_count, conf->balancer_count);
 		end = daemon_run(&app.daemon);
 	}
 	*ret_again = end == DAEMON_RESTART && !app.daemon.leaves;

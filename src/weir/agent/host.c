@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/event.h"
 #include "base/log.h"
 #include "engine/agent_dp.h"
 #include "host/host.h"
@@ -146,8 +147,9 @@ int agent_host_apply_vips(const struct agent_state *state, struct err *err)
 			continue;
 		if (error)
 			return error;
-		log_info("VIP put on the loopback", "vip=%s",
-			 prefix_format_short(&state->vips[i], text));
+		event_note(&(struct event_about){"vip", 1, LOG_INFO, NULL},
+			   "VIP put on the loopback", "vip=%s",
+			   prefix_format_short(&state->vips[i], text));
 	}
 	return 0;
 }
@@ -162,7 +164,8 @@ static void remove_vip(const struct prefix *vip)
 					: host_local_route_remove(vip, &err);
 
 	if (!error)
-		log_info("VIP taken off the loopback", "vip=%s", prefix_format_short(vip, text));
+		event_note(&(struct event_about){"vip", 1, LOG_INFO, NULL},
+			   "VIP taken off the loopback", "vip=%s", prefix_format_short(vip, text));
 	else if (error != -EADDRNOTAVAIL && error != -ESRCH)
 		log_warn("VIP left on the loopback", "reason=%s", log_quote(err.text).text);
 }

@@ -140,9 +140,27 @@ static void take_over(struct balancer *balancer)
 	balancer->next_look_ms = from->next_look_ms;
 	survey_take_over(balancer);
 	for (size_t i = 0; i < balancer->conf->pool_count; i++) {
-		if (balancer->pools[i].stays)
-			balancer->pools[i].from->pool = NULL;
-		balancer->pools[i].from = NULL;
+		struct balanced_pool *pool = &balancer->pools[i];
+
+		if (pool->stays) {
+			pool->told_slots = pool->from->told_slots;
+			pool->was_moving = pool->from->was_moving;
+			pool->from->pool = NULL;
+		}
+		pool->from = NULL;
+	}
+}
+
+/* What a pool begins with is no news of it. */
+static void begin_news(struct balancer *balancer)
+{
+	for (size_t i = 0; i < balancer->conf->pool_count; i++) {
+		struct balanced_pool *pool = &balancer->pools[i];
+
+		if (pool->stays)
+			continue;
+		pool->told_slots = pool_moves(pool->pool).slots;
+		pool->was_moving = pool_moving_slots(pool->pool) > 0;
 	}
 }
 
@@ -151,6 +169,7 @@ void balancer_commit(struct balancer *balancer)
 	if (balancer->from)
 		take_over(balancer);
 	write_all(balancer);
+	begin_news(balancer);
 	reserve_end(balancer, false);
 	/* What only the old configuration needed the next program need not have. */
 	balancer->tables->node->features = balancer_features(balancer->conf);
@@ -190,6 +209,19 @@ const struct conf *balancer_conf(const struct balancer *balancer)
 const struct pool *balancer_pool(const struct balancer *balancer, size_t pool)
 {
 	return balancer->pools[pool].pool;
+}
+
+bool balancer_pool_news(struct balancer *balancer, size_t at, struct balancer_news *ret)
+{
+	struct balanced_pool *pool = &balancer->pools[at];
+	uint64_t slots = pool_moves(pool->pool).slots;
+	bool moves = pool_moving_slots(pool->pool) > 0;
+
+	*ret = (struct balancer_news){.slots = slots - pool->told_slots,
+				      .settled = pool->was_moving && !moves};
+	pool->told_slots = slots;
+	pool->was_moving = moves;
+	return ret->slots || ret->settled;
 }
 
 uint32_t balancer_backend_record(const struct balancer *balancer, size_t pool, size_t member)

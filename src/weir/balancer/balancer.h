@@ -72,6 +72,15 @@ bool balancer_pool_stays(const struct balancer *balancer, size_t pool);
 const struct conf *balancer_conf(const struct balancer *balancer);
 /* Pools, members and services are named by their place in the configuration. */
 const struct pool *balancer_pool(const struct balancer *balancer, size_t pool);
+/*
+ * What became of a pool's slots since the last call: how many changed hands, and whether those in
+ * transition have come to the end of it. False: neither.
+ */
+struct balancer_news {
+	uint64_t slots;
+	bool settled;
+};
+bool balancer_pool_news(struct balancer *balancer, size_t pool, struct balancer_news *ret);
 uint32_t balancer_backend_record(const struct balancer *balancer, size_t pool, size_t member);
 uint32_t balancer_first_slot(const struct balancer *balancer, size_t pool);
 uint32_t balancer_service_record(const struct balancer *balancer, size_t service);

@@ -20,12 +20,14 @@ struct balanced_pool {
 	uint32_t first_slot;
 	struct balanced_pool *from; /* while it begins: what its pool was; NULL: there was none */
 	bool stays;                 /* it is that pool */
-	bool adopted;   /* its slots are those of an earlier daemon, and mean the same */
-	bool spoiled;   /* they are, but mean something else: there was no room for others */
-	bool unsettled; /* members changed since the slots were written */
-	bool holds;     /* while it is written: flows may have entries in any of its slots */
-	bool follows;   /* a service of it looks flows up in slots in transition alone */
-	bool surveyed;  /* the survey that is under way looks at it */
+	bool adopted;        /* its slots are those of an earlier daemon, and mean the same */
+	bool spoiled;        /* they are, but mean something else: there was no room for others */
+	bool unsettled;      /* members changed since the slots were written */
+	bool holds;          /* while it is written: flows may have entries in any of its slots */
+	bool follows;        /* a service of it looks flows up in slots in transition alone */
+	bool was_moving;     /* of what balancer_pool_news told: slots were in transition */
+	uint64_t told_slots; /* and so many had changed hands */
+	bool surveyed;       /* the survey that is under way looks at it */
 };
 
 /* What has been made ready for the writing, so that nothing of that can fail. */

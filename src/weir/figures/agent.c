@@ -11,6 +11,7 @@
 
 #include "base/time.h"
 #include "weir/agent/app.h"
+#include "weir/events/events.h"
 #include "weir/show.h"
 
 enum { AGE_MS = 2000 };
@@ -211,7 +212,13 @@ static void answer_status(void *arg, struct http_exchange *exchange)
 	exporter_reply_json(exchange, 200, agent_app_report(arg));
 }
 
+static void answer_events(void *arg, struct http_exchange *exchange)
+{
+	events_reply(((struct agent_app *)arg)->daemon.events, exchange);
+}
+
 static const struct http_route routes[] = {
+	{.path = "/api/v1/events", .handler = answer_events},
 	{.path = "/api/v1/status", .handler = answer_status},
 };
 
@@ -237,7 +244,7 @@ int agent_metrics_open(struct agent_app *app, struct err *err)
 		.generation = generation_of,
 		.ready = report_ready,
 		.routes = routes,
-		.route_count = 1,
+		.route_count = sizeof(routes) / sizeof(routes[0]),
 	};
 	int error = open_connections(app);
 

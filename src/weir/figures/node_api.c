@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "weir/events/events.h"
 #include "weir/figures/node.h"
 #include "weir/node/announcer_state.h"
 #include "weir/node/reload.h"
@@ -291,7 +292,13 @@ static void answer_config(void *arg, struct http_exchange *exchange)
 	exporter_reply_json(exchange, 200, reload_report(arg));
 }
 
+static void answer_events(void *arg, struct http_exchange *exchange)
+{
+	events_reply(((struct app *)arg)->daemon.events, exchange);
+}
+
 const struct http_route node_api_routes[] = {
+	{.path = "/api/v1/events", .handler = answer_events},
 	{.path = "/api/v1/status", .handler = answer_status},
 	{.path = "/api/v1/services", .handler = answer_services},
 	{.path = "/api/v1/services/", .prefix = true, .handler = answer_service},

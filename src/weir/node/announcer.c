@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/event.h"
 #include "base/time.h"
 #include "net/kernel_route.h"
 #include "weir/node/announcer_state.h"
@@ -69,9 +70,10 @@ static void log_change(struct announcer *announcer, size_t at, bool there)
 {
 	char vip[ADDR_TEXT_MAX], why[POLICY_WHY_MAX];
 
-	log_write(LOG_INFO, &announcer->log, there ? "VIP is announced" : "VIP is withdrawn",
-		  "vip=%s reason=%s", prefix_format_short(&announcer->told[at].prefix, vip),
-		  log_quote(policy_why(announcer->policy, at, why)).text);
+	event_note(&(struct event_about){"vip", 1, LOG_INFO, &announcer->log},
+		   there ? "VIP is announced" : "VIP is withdrawn", "vip=%s reason=%s",
+		   prefix_format_short(&announcer->told[at].prefix, vip),
+		   log_quote(policy_why(announcer->policy, at, why)).text);
 }
 
 /* One VIP's route brought to what the policy wants. */
@@ -88,8 +90,9 @@ static void bring(struct announcer *announcer, size_t at)
 			       : withdraw(announcer, &vip->prefix, &err)) != 0;
 	if (told->failed) {
 		if (!failed || strcmp(told->error, err.text) != 0)
-			log_write(LOG_ERROR, &announcer->log, "a route cannot be changed",
-				  "reason=%s", log_quote(err.text).text);
+			event_note(&(struct event_about){"vip", 0, LOG_ERROR, &announcer->log},
+				   "a route cannot be changed", "reason=%s",
+				   log_quote(err.text).text);
 		strcpy(told->error, err.text);
 		announcer_step_on(announcer);
 		return;
@@ -159,8 +162,8 @@ static void drop_stranger(void *arg, const struct prefix *prefix)
 	if (at != SIZE_MAX && announcer->told[at].there)
 		return;
 	if (kernel_route_remove(announcer->table, prefix, &err))
-		log_write(LOG_ERROR, &announcer->log, "a route cannot be changed", "reason=%s",
-			  log_quote(err.text).text);
+		event_note(&(struct event_about){"vip", 0, LOG_ERROR, &announcer->log},
+			   "a route cannot be changed", "reason=%s", log_quote(err.text).text);
 }
 
 static void drop_strangers(struct announcer *announcer)
@@ -244,10 +247,11 @@ static void on_step(uv_timer_t *timer)
 	bool retry = false;
 
 	if (drain_step(drain, announcer_packets(announcer->app), time_now_ms())) {
-		log_info(drain->phase == DRAIN_ENDED ? "node is drained: no traffic comes any more"
-						     : "node drains: its routes are withdrawn",
-			 "phase=%s packets_per_s=%.0f", drain_phase_name(drain->phase),
-			 drain->rate);
+		event_note(
+			&(struct event_about){"node", 0, LOG_INFO, NULL},
+			drain->phase == DRAIN_ENDED ? "node is drained: no traffic comes any more"
+						    : "node drains: its routes are withdrawn",
+			"phase=%s packets_per_s=%.0f", drain_phase_name(drain->phase), drain->rate);
 		announcer_apply(announcer);
 	} else {
 		decide(announcer);
@@ -362,8 +366,9 @@ static int reopen_routers(struct announcer *announcer, struct err *err)
 	struct routers *fresh;
 	int code;
 
-	log_warn("BGP begins anew, as what holds for all sessions changed", "asn=%u",
-		 app->conf->bgp.asn);
+	event_note(&(struct event_about){"bgp", 0, LOG_WARN, NULL},
+		   "BGP begins anew, as what holds for all sessions changed", "asn=%u",
+		   app->conf->bgp.asn);
 	routers_close(announcer->routers);
 	announcer->routers = NULL;
 	code = routers_open(&app->daemon.loop, &app->conf->bgp, true, &fresh, err);
@@ -420,7 +425,8 @@ static void change_way(struct app *app, struct err *err)
 		withdraw_kernel_routes(announcer);
 	announcer_close(app);
 	if (announcer_open(app, err))
-		log_error("nothing is announced", "reason=%s", log_quote(err->text).text);
+		event_note(&(struct event_about){"vip", 0, LOG_ERROR, NULL}, "nothing is announced",
+			   "reason=%s", log_quote(err->text).text);
 }
 
 void announcer_take(struct app *app)
@@ -434,7 +440,8 @@ void announcer_take(struct app *app)
 		return;
 	}
 	if (take(announcer, &err)) {
-		log_error("nothing is announced any more", "reason=%s", log_quote(err.text).text);
+		event_note(&(struct event_about){"vip", 0, LOG_ERROR, NULL},
+			   "nothing is announced any more", "reason=%s", log_quote(err.text).text);
 		announcer_close(app);
 		return;
 	}
@@ -456,7 +463,8 @@ static void on_stopped(void *arg)
 	struct announcer *announcer = arg;
 	uint64_t wait_ms = announcer->app->conf->announcing.stop_wait_ms;
 
-	log_info("routes are withdrawn", "forwarding_on_ms=%llu", (unsigned long long)wait_ms);
+	event_note(&(struct event_about){"node", 0, LOG_INFO, NULL}, "routes are withdrawn",
+		   "forwarding_on_ms=%llu", (unsigned long long)wait_ms);
 	uv_timer_start(&announcer->wait, on_waited, wait_ms, 0);
 }
 

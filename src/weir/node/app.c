@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/event.h"
 #include "base/log.h"
 #include "base/time.h"
 #include "weir/figures/node.h"
@@ -38,13 +39,36 @@ enum {
 
 static void on_deadline(uv_timer_t *timer);
 
+/* Says which pools' slots changed hands, and which have settled since. */
+static void tell_pools(struct app *app)
+{
+	const struct event_about about = {"pool", 1, LOG_INFO, &app->pools_log};
+
+	for (size_t i = 0; i < app->conf->pool_count; i++) {
+		const struct pool *pool = balancer_pool(app->balancer, i);
+		struct balancer_news news;
+
+		if (!balancer_pool_news(app->balancer, i, &news))
+			continue;
+		if (news.slots)
+			event_note(&about, "slots changed hands",
+				   "pool=%s slots=%llu of=%u in_transition=%u", pool_name(pool),
+				   (unsigned long long)news.slots, pool_table_size(pool),
+				   pool_moving_slots(pool));
+		if (news.settled)
+			event_note(&about, "all slots have settled", "pool=%s", pool_name(pool));
+	}
+}
+
 static void on_survey(uv_timer_t *timer)
 {
 	struct app *app = timer->data;
 	uint64_t pause = balancer_survey(app->balancer, time_now_ms());
 
-	if (pause > SURVEYED_MS)
+	if (pause > SURVEYED_MS) {
+		tell_pools(app);
 		announcer_look(app);
+	}
 	if (pause != UINT64_MAX)
 		uv_timer_start(&app->survey, on_survey, pause, 0);
 }
@@ -67,6 +91,7 @@ static void on_deadline(uv_timer_t *timer)
 	struct app *app = timer->data;
 
 	balancer_tick(app->balancer, time_now_ms());
+	tell_pools(app);
 	arm_deadline(app);
 	announcer_look(app);
 }
@@ -75,6 +100,7 @@ void app_settle(struct app *app)
 {
 	uv_timer_stop(&app->settle);
 	balancer_settle(app->balancer, time_now_ms());
+	tell_pools(app);
 	arm_deadline(app);
 	announcer_look(app);
 }
@@ -221,7 +247,8 @@ static int fill_tables(struct app *app, struct err *err)
 	if (!ret)
 		history_save(app);
 	if (!ret && dp_adopted(app->dp) && !dp_is_beside(app->dp))
-		log_info("adopted the running data plane", "pins=%s", app->daemon.instance.pins);
+		event_note(&(struct event_about){"daemon", 0, LOG_INFO, NULL},
+			   "adopted the running data plane", "pins=%s", app->daemon.instance.pins);
 	return ret;
 }
 
@@ -301,9 +328,10 @@ int app_run(const struct conf *conf, const char *file, bool *ret_again, struct e
 	app.deadline.data = app.settle.data = app.survey.data = &app;
 	ret = start(&app, err);
 	if (!ret) {
-		log_info("running", "node=%s file=%s services=%zu pools=%zu backends=%zu",
-			 conf->node.name, log_quote(file).text, conf->service_count,
-			 conf->pool_count, app.backend_count);
+		event_note(&(struct event_about){"daemon", 0, LOG_INFO, NULL}, "running",
+			   "node=%s file=%s services=%zu pools=%zu backends=%zu", conf->node.name,
+			   log_quote(file).text, conf->service_count, conf->pool_count,
+			   app.backend_count);
 		end = daemon_run(&app.daemon);
 	}
 	exporter_close(app.exporter);

@@ -41,6 +41,7 @@ struct app {
 	uv_timer_t deadline; /* of what changes by time alone */
 	uv_timer_t settle;   /* runs while slots are behind health */
 	uv_timer_t survey;   /* runs while the flow table is looked through */
+	struct log_limit pools_log;
 	struct dp *dp;
 	struct balancer *balancer;
 	struct splitter *splitter; /* NULL: no service fragments, or it cannot be done */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "weir/node/attach.h"
 
+#include "base/event.h"
 #include "base/log.h"
 #include "bpf/gro.h"
 
@@ -12,13 +13,17 @@ static void say_not_adopted(const struct app *app)
 	if (!*why)
 		return;
 	if (dp_adopted(app->dp) && !*lost)
-		log_info("tables are made anew beside those that are at work, and hold what these "
-			 "do",
-			 "reason=%s", log_quote(why).text);
+		event_note(
+			&(struct event_about){"daemon", 0, LOG_INFO, NULL},
+			"tables are made anew beside those that are at work, and hold what these "
+			"do",
+			"reason=%s", log_quote(why).text);
 	else
-		log_warn("all tables are made anew, flows are forgotten",
-			 "pins=%s reason=%s carried=%s", app->daemon.instance.pins,
-			 log_quote(why).text, log_quote(*lost ? lost : "nothing is attached").text);
+		event_note(&(struct event_about){"daemon", 0, LOG_WARN, NULL},
+			   "all tables are made anew, flows are forgotten",
+			   "pins=%s reason=%s carried=%s", app->daemon.instance.pins,
+			   log_quote(why).text,
+			   log_quote(*lost ? lost : "nothing is attached").text);
 }
 
 int attach_open(struct app *app, struct err *err)
@@ -100,8 +105,9 @@ static void settle(struct app *app)
 
 	dp_settle(app->dp);
 	carried = dp_carried(app->dp);
-	log_info("the tables from before are exchanged", "flows=%llu lost=%llu",
-		 (unsigned long long)carried.flows, (unsigned long long)carried.lost);
+	event_note(&(struct event_about){"daemon", 0, LOG_INFO, NULL},
+		   "the tables from before are exchanged", "flows=%llu lost=%llu",
+		   (unsigned long long)carried.flows, (unsigned long long)carried.lost);
 }
 
 int attach_all(struct app *app, struct err *err)

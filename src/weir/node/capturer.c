@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/event.h"
 #include "base/time.h"
 #include "dp/verdict.h"
 #include "engine/capture/capture.h"
@@ -52,7 +53,8 @@ static void end(struct capturer *capturer, const char *why)
 	struct app *app = capturer->app;
 
 	capture_stop(app->dp);
-	log_info("capturing has ended", "pid=%d reason=%s", capturer->pid, log_quote(why).text);
+	event_note(&(struct event_about){"capture", 1, LOG_INFO, NULL}, "capturing has ended",
+		   "pid=%d reason=%s", capturer->pid, log_quote(why).text);
 	app->capturer = NULL;
 	uv_close((uv_handle_t *)&capturer->process, on_closed);
 	uv_close((uv_handle_t *)&capturer->deadline, on_closed);
@@ -198,8 +200,9 @@ static json_t *on_capture(struct app *app, const json_t *request)
 		capture_stop(app->dp);
 		return refuse("the process that asks is not seen from here (another container?)");
 	}
-	log_info("capturing", "pid=%d seconds=%d count=%d rate=%d", wanted.pid, wanted.seconds,
-		 wanted.count, wanted.rate);
+	event_note(&(struct event_about){"capture", 1, LOG_INFO, NULL}, "capturing",
+		   "pid=%d seconds=%d count=%d rate=%d", wanted.pid, wanted.seconds, wanted.count,
+		   wanted.rate);
 	return json_pack("{s:I, s:I, s:I}", "program", (json_int_t)ids.program, "ring",
 			 (json_int_t)ids.ring, "counts", (json_int_t)ids.counts);
 }

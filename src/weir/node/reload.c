@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/event.h"
 #include "base/time.h"
 #include "weir/metrics/exporter.h"
 #include "weir/node/announcer.h"
@@ -68,10 +69,11 @@ static void log_refusal(const struct reload *reload)
 	for (size_t i = 0; i < errors->count; i++) {
 		const struct err *err = &errors->errors[i];
 
-		log_error("the file is refused, nothing changes",
-			  "file=%s line=%d column=%d reason=%s",
-			  log_quote(err->file ? err->file : reload->app->daemon.file).text,
-			  err->line, err->column, log_quote(err->text).text);
+		event_note(&(struct event_about){"config", 1, LOG_ERROR, NULL},
+			   "the file is refused, nothing changes",
+			   "file=%s line=%d column=%d reason=%s",
+			   log_quote(err->file ? err->file : reload->app->daemon.file).text,
+			   err->line, err->column, log_quote(err->text).text);
 	}
 }
 
@@ -214,13 +216,13 @@ static void apply(struct reload *reload)
 	reload->took_ns = reload->generation_ns - started_ns;
 	reload->outcome = APPLIED;
 	err_list_fini(&reload->refusal);
-	log_info("another configuration runs",
-		 "generation=%llu digest=%s services=%zu pools=%zu unchanged_pools=%zu "
-		 "backends=%zu read_ms=%.1f applied_ms=%.1f",
-		 (unsigned long long)reload->generation, reload->running.shared,
-		 app->conf->service_count, app->conf->pool_count, count_stays(app),
-		 app->backend_count, (double)reload->load.took_ns / TIME_MILLI_NS,
-		 (double)reload->took_ns / TIME_MILLI_NS);
+	event_note(&(struct event_about){"config", 0, LOG_INFO, NULL}, "another configuration runs",
+		   "generation=%llu digest=%s services=%zu pools=%zu unchanged_pools=%zu "
+		   "backends=%zu read_ms=%.1f applied_ms=%.1f",
+		   (unsigned long long)reload->generation, reload->running.shared,
+		   app->conf->service_count, app->conf->pool_count, count_stays(app),
+		   app->backend_count, (double)reload->load.took_ns / TIME_MILLI_NS,
+		   (double)reload->took_ns / TIME_MILLI_NS);
 }
 
 /* --- reading --- */

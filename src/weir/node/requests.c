@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/event.h"
 #include "base/time.h"
 #include "weir/balancer/assemble.h"
 #include "weir/node/announcer.h"
@@ -117,8 +118,10 @@ static void drop_strangers(struct app *app)
 		if (is_configured(app->conf, override))
 			continue;
 		if (override_is_set(override))
-			log_warn("an override is dropped: the backend is not in the file any more",
-				 "pool=%s backend=%s", override->pool, override->backend);
+			event_note(
+				&(struct event_about){"operator", 2, LOG_WARN, NULL},
+				"an override is dropped: the backend is not in the file any more",
+				"pool=%s backend=%s", override->pool, override->backend);
 		overrides_remove(&app->overrides, override);
 	}
 }
@@ -129,10 +132,12 @@ static void log_kept(const struct app *app)
 		const struct override *override = &app->overrides.list[i];
 
 		if (override_is_set(override))
-			log_info("backend is overridden", "pool=%s backend=%s state=%s percent=%u",
-				 override->pool, override->backend,
-				 override->has_state ? show_admin(override->state) : "file",
-				 percent_of(override));
+			event_note(&(struct event_about){"operator", 2, LOG_INFO, NULL},
+				   "backend is overridden",
+				   "pool=%s backend=%s state=%s percent=%u", override->pool,
+				   override->backend,
+				   override->has_state ? show_admin(override->state) : "file",
+				   percent_of(override));
 	}
 }
 
@@ -211,11 +216,12 @@ static void apply(const struct target *target)
 	balancer_set_admin(balancer, target->pool, target->member, state_of(target, override),
 			   began_ms(override, now));
 	balancer_set_share(balancer, target->pool, target->member, percent_of(override), now);
-	log_info(override_is_set(override) ? "backend is overridden"
-					   : "backend is as the file says",
-		 "pool=%s backend=%s state=%s percent=%u", conf_pool(target)->name,
-		 conf_backend(target)->name, show_admin(state_of(target, override)),
-		 percent_of(override));
+	event_note(&(struct event_about){"operator", 2, LOG_INFO, NULL},
+		   override_is_set(override) ? "backend is overridden"
+					     : "backend is as the file says",
+		   "pool=%s backend=%s state=%s percent=%u", conf_pool(target)->name,
+		   conf_backend(target)->name, show_admin(state_of(target, override)),
+		   percent_of(override));
 }
 
 /* A pool that stays has the states that the file gave before. */

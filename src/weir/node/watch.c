@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/event.h"
 #include "base/time.h"
 #include "conf/diff.h"
 #include "weir/node/attach.h"
@@ -54,10 +55,11 @@ static void on_health(void *arg, struct health_check *check, enum health_state s
 
 	if (!backend->awaits || !healthy)
 		bring_health(backend, state);
-	log_write(LOG_INFO, &backend->log, healthy ? "backend is healthy" : "backend is unhealthy",
-		  "pool=%s backend=%s reason=%s", conf_pool(backend)->name,
-		  conf_backend(backend)->name,
-		  log_quote(healthy ? "check succeeded" : status->last_error).text);
+	event_note(&(struct event_about){"backend", 2, LOG_INFO, &backend->log},
+		   healthy ? "backend is healthy" : "backend is unhealthy",
+		   "pool=%s backend=%s reason=%s", conf_pool(backend)->name,
+		   conf_backend(backend)->name,
+		   log_quote(healthy ? "check succeeded" : status->last_error).text);
 }
 
 /*
@@ -87,8 +89,8 @@ static bool needs_link(const struct app_backend *backend)
 
 static void warn_backend(struct app_backend *backend, const char *what)
 {
-	log_write(LOG_WARN, &backend->log, what, "pool=%s backend=%s", conf_pool(backend)->name,
-		  conf_backend(backend)->name);
+	event_note(&(struct event_about){"backend", 2, LOG_WARN, &backend->log}, what,
+		   "pool=%s backend=%s", conf_pool(backend)->name, conf_backend(backend)->name);
 }
 
 /* The identifiers of its VLANs, the outer first, for the log. */
@@ -128,9 +130,10 @@ static void log_nexthop(struct app_backend *backend, const struct nexthop *nexth
 	char interface[IF_NAMESIZE] = "?", vlans[VLANS_TEXT_MAX];
 
 	if (!nexthop->resolved) {
-		log_write(LOG_WARN, &backend->log, "backend has no next hop",
-			  "pool=%s backend=%s reason=%s", conf_pool(backend)->name,
-			  conf_backend(backend)->name, log_quote(nexthop->why).text);
+		event_note(&(struct event_about){"backend", 2, LOG_WARN, &backend->log},
+			   "backend has no next hop", "pool=%s backend=%s reason=%s",
+			   conf_pool(backend)->name, conf_backend(backend)->name,
+			   log_quote(nexthop->why).text);
 		return;
 	}
 	if (!nexthop->on_link && needs_link(backend))
@@ -139,13 +142,13 @@ static void log_nexthop(struct app_backend *backend, const struct nexthop *nexth
 		warn_backend(backend, "backend is behind a bridge or suchlike, to which native XDP "
 				      "cannot send: its packets are lost");
 	if_indextoname(nexthop->ifindex, interface);
-	log_write(LOG_INFO, &backend->log, "next hop",
-		  "pool=%s backend=%s interface=%s mac=%02x:%02x:%02x:%02x:%02x:%02x "
-		  "vlan=%s mtu=%u",
-		  conf_pool(backend)->name, conf_backend(backend)->name, interface,
-		  nexthop->dst_mac[0], nexthop->dst_mac[1], nexthop->dst_mac[2],
-		  nexthop->dst_mac[3], nexthop->dst_mac[4], nexthop->dst_mac[5],
-		  show_vlans(nexthop, vlans), nexthop->mtu);
+	event_note(&(struct event_about){"backend", 2, LOG_INFO, &backend->log}, "next hop",
+		   "pool=%s backend=%s interface=%s mac=%02x:%02x:%02x:%02x:%02x:%02x "
+		   "vlan=%s mtu=%u",
+		   conf_pool(backend)->name, conf_backend(backend)->name, interface,
+		   nexthop->dst_mac[0], nexthop->dst_mac[1], nexthop->dst_mac[2],
+		   nexthop->dst_mac[3], nexthop->dst_mac[4], nexthop->dst_mac[5],
+		   show_vlans(nexthop, vlans), nexthop->mtu);
 }
 
 static void on_nexthop(void *arg, const struct nexthop *nexthop)

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/event.h"
 #include "base/time.h"
 #include "weir/node/announcer_state.h"
 #include "weir/show.h"
@@ -48,9 +49,10 @@ void withdraw_load(struct announcer *announcer)
 	if (by_hand->drain_since_ms)
 		drain_begin(&announcer->drain, 0, announcer_packets(announcer->app), time_now_ms());
 	if (!by_hand_is_empty(by_hand))
-		log_info("routes are withdrawn by hand", "vips=%zu all=%s node_drains=%s",
-			 by_hand->count, by_hand->all_since_ms ? "yes" : "no",
-			 by_hand->drain_since_ms ? "yes" : "no");
+		event_note(&(struct event_about){"operator", 0, LOG_INFO, NULL},
+			   "routes are withdrawn by hand", "vips=%zu all=%s node_drains=%s",
+			   by_hand->count, by_hand->all_since_ms ? "yes" : "no",
+			   by_hand->drain_since_ms ? "yes" : "no");
 }
 
 /* --- answers --- */
@@ -211,8 +213,9 @@ static json_t *on_node(struct announcer *announcer, bool drains, const json_t *r
 		drain_end(&announcer->drain);
 	}
 	if (changed)
-		log_info(drains ? "node drains" : "node is in use again", "phase=%s",
-			 drain_phase_name(announcer->drain.phase));
+		event_note(&(struct event_about){"node", 0, LOG_INFO, NULL},
+			   drains ? "node drains" : "node is in use again", "phase=%s",
+			   drain_phase_name(announcer->drain.phase));
 	answer = describe(announcer, changed);
 	json_object_set_new(answer, "phase", json_string(drain_phase_name(announcer->drain.phase)));
 	json_object_set_new(answer, "moving", list_moving(announcer->app));

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/event.h"
 #include "base/log.h"
 #include "bfd/bfd.h"
 #include "weir/announce/secret.h"
@@ -28,9 +29,11 @@ static void on_bfd(void *arg, struct bfd_session *session, enum bfd_news news)
 	struct bfd_status status;
 
 	bfd_status(session, &status);
-	log_write(news == BFD_NEWS_LOST ? LOG_WARN : LOG_INFO, &router->log, words[news],
-		  "peer=%s why=%s", addr_format_on(&router->conf.address, router->interface, text),
-		  log_quote(news == BFD_NEWS_LOST ? status.why : "").text);
+	event_note(&(struct event_about){"bfd", 1, news == BFD_NEWS_LOST ? LOG_WARN : LOG_INFO,
+					 &router->log},
+		   words[news], "peer=%s why=%s",
+		   addr_format_on(&router->conf.address, router->interface, text),
+		   log_quote(news == BFD_NEWS_LOST ? status.why : "").text);
 	if (news == BFD_NEWS_LOST && router->peer)
 		bgp_peer_lost(router->peer, status.why);
 }
@@ -278,7 +281,8 @@ bool routers_take(struct routers *routers, const struct conf_bgp *conf)
 		}
 		routers->list[kept++] = router;
 		if (take_bfd(routers, router, peer, &err))
-			log_error("a router has no BFD", "reason=%s", log_quote(err.text).text);
+			event_note(&(struct event_about){"bfd", 0, LOG_ERROR, NULL},
+				   "a router has no BFD", "reason=%s", log_quote(err.text).text);
 	}
 	routers->count = kept;
 	for (size_t i = 0; i < conf->peer_count; i++) {
@@ -286,7 +290,8 @@ bool routers_take(struct routers *routers, const struct conf_bgp *conf)
 
 		if (!has_router(routers, conf, &conf->peers[i]) &&
 		    add_router(routers, conf, &conf->peers[i], &err))
-			log_error("a router is left out", "reason=%s", log_quote(err.text).text);
+			event_note(&(struct event_about){"bgp", 0, LOG_ERROR, NULL},
+				   "a router is left out", "reason=%s", log_quote(err.text).text);
 	}
 	return true;
 }
