@@ -16,7 +16,8 @@ static const struct {
 	{"Cross-Origin-Resource-Policy", "same-origin"},
 	{"Content-Security-Policy",
 	 "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-	 "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
+	 "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+	 "require-trusted-types-for 'script'"},
 };
 
 /* A response and what it holds of `held`, until the library has sent it. */

@@ -74,14 +74,19 @@ static json_t *json_lines(const char *const lines[EXPLAIN_LINES_MAX])
 	return list;
 }
 
+json_t *explain_json(enum verdict verdict)
+{
+	const struct explain_text *text = explain_text(verdict);
+
+	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "verdict", show_verdict(verdict).text,
+			 "action", show_verdict_action(verdict), "help", show_verdict_help(verdict),
+			 "meaning", text->meaning, "causes", json_lines(text->causes), "to_do",
+			 json_lines(text->steps));
+}
+
 static json_t *json_row(const struct row *row)
 {
-	const struct explain_text *text = explain_text(row->verdict);
-	json_t *object = json_pack(
-		"{s:s, s:s, s:s, s:s, s:o, s:o}", "verdict", show_verdict(row->verdict).text,
-		"action", show_verdict_action(row->verdict), "help",
-		show_verdict_help(row->verdict), "meaning", text->meaning, "causes",
-		json_lines(text->causes), "to_do", json_lines(text->steps));
+	json_t *object = explain_json(row->verdict);
 
 	if (row->packets >= 0) {
 		json_object_set_new(object, "packets", json_integer(row->packets));

@@ -3,6 +3,8 @@
  * compile. */
 #pragma once
 
+#include <jansson.h>
+
 #include "dp/verdict.h"
 
 enum { EXPLAIN_LINES_MAX = 5 };
@@ -15,3 +17,6 @@ struct explain_text {
 
 /* `verdict` is below VERDICT_COUNT. */
 const struct explain_text *explain_text(enum verdict verdict);
+
+/* explain.c: all of it with the verdict's name, action and help; a new reference. */
+json_t *explain_json(enum verdict verdict);

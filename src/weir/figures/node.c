@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/time.h"
 #include "dp/verdict.h"
@@ -13,6 +14,7 @@
 #include "weir/node/attach.h"
 #include "weir/node/reload.h"
 #include "weir/node/watch.h"
+#include "weir/page/page.h"
 #include "weir/show.h"
 
 /* Buckets of the flow table that are looked at for a scrape: a line of memory each. */
@@ -352,9 +354,23 @@ static const struct family families[] = {
 
 const struct family_list node_families = {families, sizeof(families) / sizeof(families[0])};
 
+/* The page, and what it and others ask for. */
+static size_t list_routes(struct http_route *ret)
+{
+	size_t count = 0;
+
+	memcpy(ret, node_api_routes, node_api_route_count * sizeof(*ret));
+	count += node_api_route_count;
+	memcpy(ret + count, node_live_routes, sizeof(node_live_routes));
+	count += NODE_LIVE_ROUTES;
+	memcpy(ret + count, page_routes(), PAGE_FILES * sizeof(*ret));
+	return count + PAGE_FILES;
+}
+
 int node_metrics_open(struct app *app, struct err *err)
 {
 	static struct family_list lists[5];
+	struct http_route routes[EXPORTER_ROUTES_MAX];
 	const struct exporter_spec spec = {
 		.loop = &app->daemon.loop,
 		.app = app,
@@ -364,8 +380,8 @@ int node_metrics_open(struct app *app, struct err *err)
 		.prepare = prepare,
 		.generation = generation_of,
 		.ready = report_ready,
-		.routes = node_api_routes,
-		.route_count = node_api_route_count,
+		.routes = routes,
+		.route_count = list_routes(routes),
 	};
 	int error = exporter_open(&spec, &app->exporter);
 

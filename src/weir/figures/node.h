@@ -25,3 +25,13 @@ extern const struct family_list node_families, node_pool_families, node_routing_
 /* node_api.c: /api/v1/... */
 extern const struct http_route node_api_routes[];
 extern const size_t node_api_route_count;
+/* {"error": why} */
+void node_refuse(struct http_exchange *exchange, unsigned status, const char *why);
+/* Whether the service's name, its pool's or an address has the text. */
+bool node_service_matches(const struct app *app, size_t at, const char *q);
+/* By its name: its place, and that of its first backend among all. */
+bool node_find_pool(const struct app *app, const char *name, size_t *ret, size_t *ret_first);
+
+/* node_live.c: the parts of /api/v1 that are asked for all the time */
+enum { NODE_LIVE_ROUTES = 3 };
+extern const struct http_route node_live_routes[NODE_LIVE_ROUTES];

@@ -4,6 +4,7 @@
  * those whose name or address has the text ?q=, from ?offset= on, ?limit= at most: so an answer
  * costs the loop some milliseconds, however large the configuration is.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "weir/events/events.h"
@@ -15,7 +16,7 @@
 
 enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 500 };
 
-static void refuse(struct http_exchange *exchange, unsigned status, const char *why)
+void node_refuse(struct http_exchange *exchange, unsigned status, const char *why)
 {
 	exporter_reply_json(exchange, status, json_pack("{s:s}", "error", why));
 }
@@ -26,6 +27,7 @@ struct listing {
 	const struct app *app;
 	size_t first, count; /* what there is */
 	bool (*matches)(const struct listing *listing, size_t at, const char *q);
+	bool (*passes)(const struct listing *listing, size_t at); /* NULL: all do */
 	json_t *(*item)(const struct listing *listing, size_t at);
 };
 
@@ -38,7 +40,8 @@ static json_t *list_items(const struct listing *listing, const char *q, uint64_t
 	for (size_t i = 0; i < listing->count; i++) {
 		size_t at = listing->first + i;
 
-		if (q && *q && !listing->matches(listing, at, q))
+		if ((q && *q && !listing->matches(listing, at, q)) ||
+		    (listing->passes && !listing->passes(listing, at)))
 			continue;
 		if (total >= offset && total - offset < limit)
 			json_array_append_new(items, listing->item(listing, at));
@@ -55,7 +58,7 @@ static json_t *list(struct http_exchange *exchange, const struct listing *listin
 
 	if (http_query_number(exchange, "offset", 0, UINT32_MAX, &offset) ||
 	    http_query_number(exchange, "limit", LIMIT_DEFAULT, LIMIT_MAX, &limit)) {
-		refuse(exchange, 400, "offset and limit are whole numbers, limit 500 at most");
+		node_refuse(exchange, 400, "offset and limit are whole numbers, limit 500 at most");
 		return NULL;
 	}
 	return list_items(listing, http_query(exchange, "q"), offset, limit);
@@ -71,9 +74,9 @@ static void answer_list(struct http_exchange *exchange, const struct listing *li
 
 /* --- services --- */
 
-static bool service_matches(const struct listing *listing, size_t at, const char *q)
+bool node_service_matches(const struct app *app, size_t at, const char *q)
 {
-	const struct conf_service *service = &listing->app->conf->services[at];
+	const struct conf_service *service = &app->conf->services[at];
 	char text[ADDR_TEXT_MAX];
 
 	if (strstr(service->name, q) || strstr(service->pool->name, q))
@@ -85,15 +88,67 @@ static bool service_matches(const struct listing *listing, size_t at, const char
 	return false;
 }
 
+static bool service_matches(const struct listing *listing, size_t at, const char *q)
+{
+	return node_service_matches(listing->app, at, q);
+}
+
+/* With how many backends its pool has, and can use. */
+static json_t *report_service_live(const struct app *app, size_t at)
+{
+	const struct conf_pool *conf = app->conf->services[at].pool;
+	const struct pool *pool = balancer_pool(app->balancer, (size_t)(conf - app->conf->pools));
+	json_t *object = report_service(app, at);
+	size_t usable = 0;
+
+	for (size_t m = 0; m < pool_member_count(pool); m++)
+		usable += pool_member_usable(pool, m);
+	json_object_set_new(object, "usable", json_integer((json_int_t)usable));
+	json_object_set_new(object, "backends", json_integer((json_int_t)pool_member_count(pool)));
+	return object;
+}
+
 static json_t *service_item(const struct listing *listing, size_t at)
 {
-	return report_service(listing->app, at);
+	return report_service_live(listing->app, at);
+}
+
+/* Those at the places that ?at= names, in its order: "7,0,12". */
+static void answer_services_at(const struct app *app, struct http_exchange *exchange,
+			       const char *text)
+{
+	json_t *items = json_array();
+	char *end;
+
+	for (size_t count = 0; *text && count < LIMIT_DEFAULT; count++, text = end) {
+		unsigned long at = strtoul(text, &end, 10);
+
+		if (end == text || (*end && *end != ','))
+			break;
+		end += *end == ',';
+		json_array_append_new(items, at < app->conf->service_count
+						     ? report_service_live(app, at)
+						     : json_null());
+	}
+	if (*text) {
+		json_decref(items);
+		node_refuse(exchange, 400, "at: whole numbers with commas between, 100 at most");
+		return;
+	}
+	exporter_reply_json(exchange, 200,
+			    json_pack("{s:I, s:o}", "generation",
+				      (json_int_t)reload_facts(app).generation, "items", items));
 }
 
 static void answer_services(void *arg, struct http_exchange *exchange)
 {
 	const struct app *app = arg;
+	const char *at = http_query(exchange, "at");
 
+	if (at) {
+		answer_services_at(app, exchange, at);
+		return;
+	}
 	answer_list(exchange, &(struct listing){.app = app,
 						.count = app->conf->service_count,
 						.matches = service_matches,
@@ -106,11 +161,11 @@ static void answer_service(void *arg, struct http_exchange *exchange)
 
 	for (size_t i = 0; i < app->conf->service_count; i++) {
 		if (strcmp(app->conf->services[i].name, http_rest(exchange)) == 0) {
-			exporter_reply_json(exchange, 200, report_service(app, i));
+			exporter_reply_json(exchange, 200, report_service_live(app, i));
 			return;
 		}
 	}
-	refuse(exchange, 404, "there is no such service");
+	node_refuse(exchange, 404, "there is no such service");
 }
 
 /* --- pools and backends --- */
@@ -165,26 +220,46 @@ static struct listing backends_of(const struct app *app, size_t first, size_t co
 				.item = backend_item};
 }
 
+/* New flows do not get it, for whatever reason but that it is a backup. */
+static bool backend_is_out(const struct listing *listing, size_t at)
+{
+	const struct app_backend *backend = listing->app->backends[at];
+	const struct pool *pool = balancer_pool(listing->app->balancer, backend->pool);
+
+	return !pool_member_usable(pool, backend->member);
+}
+
 static void answer_backends(void *arg, struct http_exchange *exchange)
 {
 	const struct app *app = arg;
-	const struct listing listing = backends_of(app, 0, app->backend_count);
+	struct listing listing = backends_of(app, 0, app->backend_count);
+	const char *usable = http_query(exchange, "usable");
 
+	if (usable && strcmp(usable, "no") == 0)
+		listing.passes = backend_is_out;
 	answer_list(exchange, &listing);
+}
+
+bool node_find_pool(const struct app *app, const char *name, size_t *ret, size_t *ret_first)
+{
+	size_t at = 0, first = 0;
+
+	while (at < app->conf->pool_count && strcmp(app->conf->pools[at].name, name) != 0)
+		first += app->conf->pools[at++].backend_count;
+	*ret = at;
+	*ret_first = first;
+	return at < app->conf->pool_count;
 }
 
 static void answer_pool(void *arg, struct http_exchange *exchange)
 {
 	const struct app *app = arg;
-	size_t first = 0, at = 0;
+	size_t first, at;
 	struct listing listing;
 	json_t *backends, *answer;
 
-	while (at < app->conf->pool_count &&
-	       strcmp(app->conf->pools[at].name, http_rest(exchange)) != 0)
-		first += app->conf->pools[at++].backend_count;
-	if (at == app->conf->pool_count) {
-		refuse(exchange, 404, "there is no such pool");
+	if (!node_find_pool(app, http_rest(exchange), &at, &first)) {
+		node_refuse(exchange, 404, "there is no such pool");
 		return;
 	}
 	listing = backends_of(app, first, app->conf->pools[at].backend_count);
