@@ -37,10 +37,9 @@ struct follower {
 };
 
 struct overlay {
-	const uint32_t *base;
 	uint32_t size;
 	uint32_t members;
-	uint32_t place_count; /* slots that have an owner */
+	uint32_t place_count; /* slots that have an owner; the others' places come after */
 	uint32_t factor;
 	uint64_t reciprocal; /* of place_count */
 	uint32_t run_count;
@@ -48,6 +47,7 @@ struct overlay {
 	struct place *places;
 	struct follower *followers; /* by group */
 	uint32_t *group_end;        /* by run, and one more for places without a candidate */
+	uint32_t *place_of;         /* by slot */
 	uint16_t *run_of;           /* by member */
 	uint16_t *guess;            /* by OVERLAY_GUESS places: the run of the first of them */
 	char room[];                /* for all of these */

@@ -291,8 +291,32 @@ bool transition_drop_weak(struct transitions *all, uint32_t at)
 	return true;
 }
 
+/* Who is told, and of what next. */
+struct telling {
+	transition_told *told;
+	void *arg;
+	size_t count;
+	uint32_t slots[TRANSITION_BATCH];
+};
+
+static void tell_all(struct telling *telling)
+{
+	if (telling->count > 0)
+		telling->told(telling->arg, telling->slots, telling->count);
+	telling->count = 0;
+}
+
+static void tell(struct telling *telling, uint32_t at)
+{
+	telling->slots[telling->count++] = at;
+	if (telling->count == TRANSITION_BATCH)
+		tell_all(telling);
+}
+
 void transitions_forget(struct transitions *all, uint32_t record, transition_told *told, void *arg)
 {
+	struct telling telling = {told, arg, 0, {0}};
+
 	for (uint32_t at = 0; (at = transitions_next(all, at)) < all->size; at++) {
 		struct transition *slot = &all->slots[at];
 
@@ -301,13 +325,16 @@ void transitions_forget(struct transitions *all, uint32_t record, transition_tol
 		slot->previous = 0;
 		if (slot->on)
 			expect(all, slot);
-		told(arg, at);
+		tell(&telling, at);
 	}
+	tell_all(&telling);
 }
 
 void transitions_pass_time(struct transitions *all, uint64_t now_ms, transition_told *told,
 			   void *arg)
 {
+	struct telling telling = {told, arg, 0, {0}};
+
 	if (now_ms < all->next_turn_ms)
 		return;
 	all->next_turn_ms = UINT64_MAX;
@@ -317,10 +344,11 @@ void transitions_pass_time(struct transitions *all, uint64_t now_ms, transition_
 
 		if (turn_ms(all, slot) <= now_ms) {
 			turn(all, at, now_ms);
-			told(arg, at);
+			tell(&telling, at);
 		}
 		all->next_turn_ms = earlier_of(all->next_turn_ms, turn_ms(all, slot));
 	}
+	tell_all(&telling);
 }
 
 uint64_t transitions_deadline_ms(const struct transitions *all, uint64_t now_ms)
@@ -345,6 +373,8 @@ void transitions_begin_survey(struct transitions *all, uint64_t now_ms)
 void transitions_end_survey(struct transitions *all, transition_pinned *pinned,
 			    const void *pinned_arg, transition_told *told, void *arg)
 {
+	struct telling telling = {told, arg, 0, {0}};
+
 	all->next_ripe_ms = UINT64_MAX;
 	all->fresh.on = 0;
 	for (uint32_t at = 0; (at = transitions_next(all, at)) < all->size; at++) {
@@ -359,6 +389,7 @@ void transitions_end_survey(struct transitions *all, transition_pinned *pinned,
 		}
 		end(all, at);
 		all->count--;
-		told(arg, at);
+		tell(&telling, at);
 	}
+	tell_all(&telling);
 }

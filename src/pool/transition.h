@@ -12,6 +12,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/arena.h"
@@ -93,10 +94,12 @@ void transitions_wait(struct transitions *all, uint64_t now_ms);
 void transitions_hold(struct transitions *all, uint64_t now_ms);
 /* A weak previous owner is not the one to name for this slot. Returns whether there was one. */
 bool transition_drop_weak(struct transitions *all, uint32_t slot);
-/* The record's flows are cut for good. `told` hears of each slot that had it as previous. */
-typedef void transition_told(void *arg, uint32_t slot);
+/* The record's flows are cut for good. `told` hears of the slots that had it as previous, of some
+ * at a time. */
+enum { TRANSITION_BATCH = 256 };
+typedef void transition_told(void *arg, const uint32_t *slots, size_t count);
 void transitions_forget(struct transitions *all, uint32_t record, transition_told *told, void *arg);
-/* Makes slots late and weak whose time it is, and tells of each. */
+/* Makes slots late and weak whose time it is, and tells of them. */
 void transitions_pass_time(struct transitions *all, uint64_t now_ms, transition_told *told,
 			   void *arg);
 /* When that is next due, or when a slot will be ripe; later than `now_ms`. */
@@ -107,7 +110,7 @@ uint64_t transitions_deadline_ms(const struct transitions *all, uint64_t now_ms)
 /* Is a slot ripe? It may err to yes, but not again after a survey. */
 bool transitions_are_ripe(const struct transitions *all, uint64_t now_ms);
 void transitions_begin_survey(struct transitions *all, uint64_t now_ms);
-/* Ends what is ripe and not pinned elsewhere, and tells of each. */
+/* Ends what is ripe and not pinned elsewhere, and tells of them. */
 typedef bool transition_pinned(const void *arg, uint32_t slot);
 void transitions_end_survey(struct transitions *all, transition_pinned *pinned,
 			    const void *pinned_arg, transition_told *told, void *arg);
