@@ -115,11 +115,11 @@ static void flush_changes(struct state *state)
 }
 
 /* If nobody is to be borrowed from, the base owner serves what it lent. */
-static void tell(struct state *state, uint32_t place, uint32_t slot, const struct run *own,
-		 uint32_t borrowed)
+static inline void tell(struct state *state, uint32_t place, uint32_t slot, const struct run *own,
+		 uint16_t borrowed)
 {
-	uint32_t base = own->member;
-	bool serves = place < own->limit || (borrowed == HASH_NOBODY && state->share[base] > 0);
+	uint16_t base = own->member;
+	bool serves = place < own->limit || (borrowed == OVERLAY_NOBODY && state->share[base] > 0);
 
 	state->changes[state->change_count++] = (struct overlay_change){
 		.place = place,
@@ -173,7 +173,7 @@ static void tell_pending(struct state *state, uint32_t slot, const struct run *n
 	const struct run *own = &overlay->runs[overlay_run_at(overlay, place)];
 	const struct run *found = next != own ? next : then;
 
-	tell(state, place, slot, own, found ? found->member : HASH_NOBODY);
+	tell(state, place, slot, own, found ? found->member : OVERLAY_NOBODY);
 }
 
 /* Answers what is pending in one ring: two rounds backwards, the first to know what comes. */
@@ -225,9 +225,9 @@ static void answer_walker(struct state *state, const struct walker *walker)
 	if (found == PENDING)
 		member = look_ahead(state, walker->slot, own);
 	else
-		member = found == HASH_NOBODY ? found : runs[found].member;
+		member = found == HASH_NOBODY ? OVERLAY_NOBODY : runs[found].member;
 	if (member != PENDING) {
-		tell(state, walker->place, walker->slot, own, member);
+		tell(state, walker->place, walker->slot, own, (uint16_t)member);
 		return;
 	}
 	state->rings |= 1U << ring_of(walker->slot);
@@ -244,7 +244,7 @@ static void flush_walkers(struct state *state)
 }
 
 /* By the first two candidates: who is usable wholly, if nobody before is at all; or by a walk. */
-static void answer(struct state *state, const struct follower *it, uint32_t first)
+static inline void answer(struct state *state, const struct follower *it, uint32_t first)
 {
 	const struct run *runs = state->overlay->runs, *own = &runs[it->run], *found;
 
@@ -364,13 +364,18 @@ struct listener {
 	void *arg;
 };
 
+static uint32_t widen(uint16_t member)
+{
+	return member == OVERLAY_NOBODY ? HASH_NOBODY : member;
+}
+
 static void tell_each(void *arg, const struct overlay_change *changes, size_t count)
 {
 	const struct listener *listener = arg;
 
 	for (size_t i = 0; i < count; i++)
-		listener->answer(listener->arg, changes[i].slot, changes[i].owner,
-				 changes[i].other);
+		listener->answer(listener->arg, changes[i].slot, widen(changes[i].owner),
+				 widen(changes[i].other));
 }
 
 void overlay_apply(const struct overlay *overlay, const uint8_t *was, const uint8_t *share,

@@ -61,9 +61,11 @@ void overlay_apply(const struct overlay *overlay, const uint8_t *was, const uint
 		   overlay_answer *answer, void *arg);
 
 /* The same for who goes through memory and had better know what comes: many at a time, most of them
- * in rising order, with the place and the base owner. */
+ * in rising order, with the place and the base owner. Members are in 16 bits. */
+enum { OVERLAY_NOBODY = UINT16_MAX };
 struct overlay_change {
-	uint32_t place, slot, base, owner, other;
+	uint32_t place, slot;
+	uint16_t base, owner, other;
 	bool kept; /* its base owner serves it before and after: only the other owner may change */
 };
 typedef void overlay_answers(void *arg, const struct overlay_change *changes, size_t count);

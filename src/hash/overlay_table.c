@@ -62,7 +62,7 @@ static void make_runs(struct overlay *overlay, const uint32_t *base)
 			continue;
 		if (overlay->run_of[owner] == UINT16_MAX) {
 			overlay->run_of[owner] = (uint16_t)overlay->run_count;
-			overlay->runs[overlay->run_count++].member = owner;
+			overlay->runs[overlay->run_count++].member = (uint16_t)owner;
 		}
 		overlay->runs[overlay->run_of[owner]].end++;
 	}

@@ -15,11 +15,10 @@ enum overlay_usable { NOWHERE, PARTLY, WHOLLY };
 
 struct run {
 	uint32_t begin, end;
-	uint32_t member;
-	/* In the state that is applied: */
+	uint16_t member;
+	uint16_t usable; /* enum overlay_usable, in the state that is applied; so are: */
 	uint32_t limit;  /* where those begin in which it is not usable */
 	uint32_t steady; /* the same of the places that are usable before and after */
-	enum overlay_usable usable;
 };
 
 /* `first` is the run of its first candidate, `second` that of the first one after it which is not

@@ -153,34 +153,18 @@ uint32_t transitions_next(const struct transitions *all, uint32_t from)
 	return bits ? word * TRANSITION_WORD + (uint32_t)__builtin_ctzll(bits) : all->size;
 }
 
-/* `start` of a slot of which nothing is known, so nothing is read. Those of one event are alike. */
-static void start_afresh(struct transitions *all, uint32_t at, uint32_t previous, uint64_t now_ms)
-{
-	uint64_t since_ms = now_ms < SINCE_MAX ? now_ms : SINCE_MAX;
-
-	if (!all->fresh.on || all->fresh.previous != previous || all->fresh.since_ms != since_ms) {
-		all->fresh = (struct transition){
-			.since_ms = since_ms, .previous = previous, .on = 1, .changed = 1};
-		expect(all, &all->fresh);
-	}
-	all->slots[at] = all->fresh;
-	all->count++;
-	set_known(all, at);
-}
-
-void transition_begin(struct transitions *all, uint32_t at, uint32_t from, uint64_t now_ms)
+void transition_begin_any(struct transitions *all, uint32_t at, uint32_t from, uint64_t now_ms)
 {
 	struct transition *slot = &all->slots[at];
+	bool fresh = !is_known(all, at) && from;
 
-	if (!is_known(all, at)) {
-		start_afresh(all, at, from, now_ms);
-		return;
-	}
 	slot->changed = 1;
 	/* The oldest owner stays: flows of those after it have entries. Not so a weak one: of flows
 	 * that have none, more are of the one who is seen to have the slot. */
 	if (!slot->on || ((!slot->previous || slot->weak) && from))
 		start(all, at, from, now_ms);
+	if (fresh)
+		all->fresh = *slot;
 }
 
 void transition_tell(struct transitions *all, uint32_t at, uint32_t from, uint64_t now_ms)

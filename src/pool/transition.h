@@ -41,7 +41,8 @@ struct transitions {
 	uint64_t next_turn_ms;   /* no slot becomes late or weak before; UINT64_MAX: none */
 	uint64_t next_ripe_ms;   /* the same for ripe */
 	uint64_t survey_from_ms; /* when the survey that is under way began */
-	struct transition fresh; /* what the last slot began as, and expected; `on`: if any */
+	struct transition fresh; /* what the last slot began as, of which nothing was known, but for
+				  * who previous is; `on`: if any has, and what it expects counts */
 };
 
 void transitions_init(struct transitions *all, struct arena *arena, uint32_t size);
@@ -62,11 +63,30 @@ static inline uint64_t transition_word(const struct transitions *all, uint32_t a
 	       (slot->late ? ABI_SLOT_LATE : 0) | (slot->weak ? ABI_SLOT_ASK : 0);
 }
 
+/* transition_begin, whatever is known of the slot. */
+void transition_begin_any(struct transitions *all, uint32_t slot, uint32_t from, uint64_t now_ms);
+
 /*
  * The slot goes from the backend of record `from` to another. `from` 0: flows from before have
- * entries or are given up, but entries may name another backend than the slot's.
+ * entries or are given up, but entries may name another backend than the slot's. Of most nothing is
+ * known, and those of one event begin alike: then nothing is read.
  */
-void transition_begin(struct transitions *all, uint32_t slot, uint32_t from, uint64_t now_ms);
+static inline void transition_begin(struct transitions *all, uint32_t at, uint32_t from,
+				    uint64_t now_ms)
+{
+	uint64_t *known = &all->known[at / TRANSITION_WORD], bit = 1ULL << at % TRANSITION_WORD;
+	struct transition fresh = all->fresh;
+
+	if (*known & bit || !fresh.on || fresh.since_ms != now_ms || !from) {
+		transition_begin_any(all, at, from, now_ms);
+		return;
+	}
+	fresh.previous = from;
+	all->slots[at] = fresh;
+	all->count++;
+	*known |= bit;
+}
+
 /* The same by what is said of the time before the table, which no word tells. */
 void transition_tell(struct transitions *all, uint32_t slot, uint32_t from, uint64_t now_ms);
 /* Another stands in for `from`, who is still to be heard of: all flows without entries are that

@@ -2,7 +2,6 @@
 #include "pool/words.h"
 
 #include "dp/abi.h"
-#include "hash/ring.h"
 
 static uint32_t index_of(const struct pool *pool, uint16_t member)
 {
@@ -15,7 +14,7 @@ static uint32_t index_of(const struct pool *pool, uint16_t member)
  * part of its slots only, although none of this node's do. They may come here from a node that is
  * gone: doubt.
  */
-static uint64_t word_of(const struct pool *pool, uint32_t place, uint16_t base, uint16_t owner)
+static inline uint64_t word_of(const struct pool *pool, uint32_t place, uint16_t base, uint16_t owner)
 {
 	bool doubt = pool->doubt || (pool->doubt_ms && base != owner);
 
@@ -65,8 +64,8 @@ void words_store(struct writing *writing, uint32_t place)
 static void store_served(struct writing *writing, const struct overlay_change *change)
 {
 	const struct pool *pool = writing->pool;
-	uint16_t owner = pool->owners[change->place], base = pool_narrow(change->base);
-	uint16_t other = owner == pool_narrow(change->owner) ? pool_narrow(change->other) : base;
+	uint16_t owner = pool->owners[change->place], base = change->base;
+	uint16_t other = owner == change->owner ? change->other : base;
 
 	store(writing, change->slot,
 	      word_of(pool, change->place, base, owner) | other_in_word(pool, other));
@@ -81,8 +80,13 @@ static void store_each(void *arg, const struct overlay_change *changes, size_t c
 static struct overlay_change change_in_ring(const struct writing *writing, uint32_t slot,
 					    uint32_t owner, uint32_t other)
 {
-	return (struct overlay_change){slot,  slot,  ring_base(writing->pool->ring, slot),
-				       owner, other, false};
+	return (struct overlay_change){
+		.place = slot,
+		.slot = slot,
+		.base = pool_base(writing->pool, slot),
+		.owner = pool_narrow(owner),
+		.other = pool_narrow(other),
+	};
 }
 
 static void store_one(void *arg, uint32_t slot, uint32_t owner, uint32_t other)
@@ -187,8 +191,8 @@ static bool holds(const struct pool *pool, uint16_t base, uint16_t owner)
 static void serve_place(struct writing *writing, const struct overlay_change *change)
 {
 	struct pool *pool = writing->pool;
-	uint16_t before = pool->owners[change->place], owner = pool_narrow(change->owner);
-	uint16_t base = pool_narrow(change->base), other = pool_narrow(change->other);
+	uint16_t before = pool->owners[change->place], owner = change->owner;
+	uint16_t base = change->base, other = change->other;
 
 	if (before != owner && holds(pool, base, before)) {
 		owner = before;
@@ -205,11 +209,11 @@ static void serve_place(struct writing *writing, const struct overlay_change *ch
 static void serve_kept(struct writing *writing, const struct overlay_change *change)
 {
 	const struct pool *pool = writing->pool;
-	uint16_t base = pool_narrow(change->base);
+	uint16_t base = change->base;
 
 	store(writing, change->slot,
 	      word_of(pool, change->place, base, base) |
-		      other_in_word(pool, pool_narrow(change->other)));
+		      other_in_word(pool, change->other));
 }
 
 /*
