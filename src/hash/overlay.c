@@ -243,23 +243,31 @@ static void flush_walkers(struct state *state)
 	state->walker_count = 0;
 }
 
-/* By the first two candidates: who is usable wholly, if nobody before is at all; or by a walk. */
-static inline void answer(struct state *state, const struct follower *it, uint32_t first)
+/*
+ * By the first two candidates: who is usable wholly, if nobody before is at all; or by a walk. Which
+ * of both nobody could foresee, so the slot is noted as one of either and counted as one.
+ */
+static inline void answer(struct state *state, struct follower it, uint32_t run, uint32_t first)
 {
-	const struct run *runs = state->overlay->runs, *own = &runs[it->run], *found;
+	const struct run *runs = state->overlay->runs, *own = &runs[run], *found;
+	bool here = it.place < own->limit, known;
 
-	/* One of two numbers, rather than a branch that nobody could foresee. */
-	found = &runs[runs[first].usable == NOWHERE ? it->second : first];
-	if (found->usable == WHOLLY) {
-		tell(state, it->place, it->slot, own, found->member);
-		return;
-	}
-	state->walkers[state->walker_count++] = (struct walker){
-		.place = it->place,
-		.slot = it->slot,
-		.run = it->run,
-		.at = it->place,
+	found = &runs[runs[first].usable == NOWHERE ? it.second : first];
+	known = found->usable == WHOLLY;
+	state->changes[state->change_count] = (struct overlay_change){
+		.place = it.place,
+		.slot = it.slot,
+		.base = own->member,
+		.owner = here ? own->member : found->member,
+		.other = here ? found->member : own->member,
+		.kept = it.place < own->steady,
 	};
+	state->walkers[state->walker_count] =
+		(struct walker){.place = it.place, .slot = it.slot, .run = run, .at = it.place};
+	state->change_count += known;
+	state->walker_count += !known;
+	if (state->change_count == BATCH)
+		flush_changes(state);
 	if (state->walker_count == BATCH)
 		flush_walkers(state);
 }
@@ -271,9 +279,9 @@ static void answer_run(struct state *state, uint32_t run)
 
 	for (uint32_t i = overlay->runs[run].steady; i < overlay->runs[run].end; i++) {
 		const struct place *place = &overlay->places[i];
-		struct follower it = {i, place->slot, (uint16_t)run, place->second};
+		struct follower it = {i, place->slot, place->second};
 
-		answer(state, &it, place->first);
+		answer(state, it, run, place->first);
 	}
 }
 
@@ -281,24 +289,26 @@ static void answer_run(struct state *state, uint32_t run)
 static void answer_group(struct state *state, uint32_t run)
 {
 	const struct overlay *overlay = state->overlay;
-	uint32_t begin = 0, steady = 0;
+	uint32_t begin = 0, steady = 0, own = 0;
 
 	if (run < overlay->run_count) {
 		begin = overlay->runs[run].begin;
 		steady = overlay->runs[run].steady;
 	}
 	for (uint32_t i = run ? overlay->group_end[run - 1] : 0; i < overlay->group_end[run]; i++) {
-		const struct follower *it = &overlay->followers[i];
+		struct follower it = overlay->followers[i];
 		uint32_t first;
 
-		if (it->place >= overlay->runs[it->run].steady)
+		while (it.place >= overlay->runs[own].end)
+			own++;
+		if (it.place >= overlay->runs[own].steady)
 			continue;
 		if (steady > begin) {
-			first = overlay_step(overlay, it->place, 1);
+			first = overlay_step(overlay, it.place, 1);
 			if (first >= begin && first < steady)
 				continue;
 		}
-		answer(state, it, run);
+		answer(state, it, own, run);
 	}
 }
 

@@ -146,7 +146,7 @@ static void group_followers(struct overlay *overlay)
 			const struct place *place = &overlay->places[i];
 
 			overlay->followers[end[place->first]++] =
-				(struct follower){i, place->slot, (uint16_t)run, place->second};
+				(struct follower){i, place->slot, place->second};
 		}
 	}
 }

@@ -28,11 +28,12 @@ struct place {
 	uint16_t first, second;
 };
 
-/* A place that has the member of its group as its first candidate. */
+/* A place that has the member of its group as its first candidate. Those of a group are in rising
+ * order. */
 struct follower {
-	uint32_t place, slot;
-	uint16_t run; /* its own */
-	uint16_t second;
+	uint64_t place : 24;
+	uint64_t slot : 24;
+	uint64_t second : 16;
 };
 
 struct overlay {

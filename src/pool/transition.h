@@ -64,27 +64,26 @@ static inline uint64_t transition_word(const struct transitions *all, uint32_t a
 }
 
 /* transition_begin, whatever is known of the slot. */
-void transition_begin_any(struct transitions *all, uint32_t slot, uint32_t from, uint64_t now_ms);
+uint64_t transition_begin_any(struct transitions *all, uint32_t slot, uint32_t from, uint64_t now_ms);
 
 /*
  * The slot goes from the backend of record `from` to another. `from` 0: flows from before have
  * entries or are given up, but entries may name another backend than the slot's. Of most nothing is
- * known, and those of one event begin alike: then nothing is read.
+ * known, and those of one event begin alike: then nothing is read. Returns transition_word.
  */
-static inline void transition_begin(struct transitions *all, uint32_t at, uint32_t from,
-				    uint64_t now_ms)
+static inline uint64_t transition_begin(struct transitions *all, uint32_t at, uint32_t from,
+					uint64_t now_ms)
 {
 	uint64_t *known = &all->known[at / TRANSITION_WORD], bit = 1ULL << at % TRANSITION_WORD;
 	struct transition fresh = all->fresh;
 
-	if (*known & bit || !fresh.on || fresh.since_ms != now_ms || !from) {
-		transition_begin_any(all, at, from, now_ms);
-		return;
-	}
+	if (*known & bit || !fresh.on || fresh.since_ms != now_ms || !from)
+		return transition_begin_any(all, at, from, now_ms);
 	fresh.previous = from;
 	all->slots[at] = fresh;
 	all->count++;
 	*known |= bit;
+	return abi_slot(0, from, 0) | ABI_SLOT_TRANSITION;
 }
 
 /* The same by what is said of the time before the table, which no word tells. */

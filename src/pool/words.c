@@ -3,7 +3,7 @@
 
 #include "dp/abi.h"
 
-static uint32_t index_of(const struct pool *pool, uint16_t member)
+static inline uint32_t index_of(const struct pool *pool, uint16_t member)
 {
 	return pool->records[(uint16_t)(member + 1)];
 }
@@ -14,12 +14,16 @@ static uint32_t index_of(const struct pool *pool, uint16_t member)
  * part of its slots only, although none of this node's do. They may come here from a node that is
  * gone: doubt.
  */
-static inline uint64_t word_of(const struct pool *pool, uint32_t place, uint16_t base, uint16_t owner)
+static uint64_t word_beside(const struct pool *pool, uint16_t base, uint16_t owner)
 {
 	bool doubt = pool->doubt || (pool->doubt_ms && base != owner);
 
-	return index_of(pool, owner) | transition_word(&pool->transitions, place) |
-	       (doubt ? ABI_SLOT_DOUBT : 0);
+	return index_of(pool, owner) | (doubt ? ABI_SLOT_DOUBT : 0);
+}
+
+static uint64_t word_of(const struct pool *pool, uint32_t place, uint16_t base, uint16_t owner)
+{
+	return word_beside(pool, base, owner) | transition_word(&pool->transitions, place);
 }
 
 static uint64_t other_in_word(const struct pool *pool, uint16_t other)
@@ -27,7 +31,7 @@ static uint64_t other_in_word(const struct pool *pool, uint16_t other)
 	return abi_slot(0, 0, index_of(pool, other));
 }
 
-static void store(struct writing *writing, uint32_t slot, uint64_t word)
+static inline void store(struct writing *writing, uint32_t slot, uint64_t word)
 {
 	if (!writing->slots || __atomic_load_n(&writing->slots[slot], __ATOMIC_RELAXED) == word)
 		return;
@@ -129,21 +133,27 @@ static bool stands_in(const struct writing *writing, uint16_t base, uint16_t own
 	       members_is_awaited(&writing->pool->members, base);
 }
 
+/* Who has flows without entries if it has had a slot: nobody where they are cut. */
+static uint32_t flows_of(const struct pool *pool, uint16_t member)
+{
+	return pool->cut[member] ? 0 : index_of(pool, member);
+}
+
 /*
- * The slot goes from `before` to `owner`. Amid a start, one who is heard of for the first time has
- * it from who only stood in; and after a restart amid it what is said of the time before is later
- * than the words.
+ * The slot goes from `before` to `owner`. One who is heard of for the first time has it from who
+ * only stood in; and after a restart amid the start what is said of the time before is later than
+ * the words.
  */
-static void begin_transition(struct writing *writing, uint32_t place, uint16_t before,
+static void begin_amid_start(struct writing *writing, uint32_t place, uint16_t before,
 			     uint16_t owner)
 {
 	struct pool *pool = writing->pool;
 	struct transitions *transitions = &pool->transitions;
-	uint32_t from = pool->cut[before] ? 0 : index_of(pool, before);
+	uint32_t from = flows_of(pool, before);
 
-	if (writing->starts && owner != NOBODY && !pool->seen[owner])
+	if (owner != NOBODY && !pool->seen[owner])
 		transition_come(transitions, place, index_of(pool, owner), writing->now_ms);
-	else if (writing->starts && pool->adopted)
+	else if (pool->adopted)
 		transition_await(transitions, place, from, writing->now_ms);
 	else
 		transition_begin(transitions, place, from, writing->now_ms);
@@ -160,21 +170,35 @@ static void count_move(struct pool *pool, uint16_t before, uint16_t owner)
 					  pool->now[owner] <= pool->was[owner];
 }
 
-static void change_owner(struct writing *writing, uint32_t place, uint16_t base, uint16_t owner)
+/* A transition that is no more than that begins in change_owner. */
+static void begin_specially(struct writing *writing, uint32_t place, uint16_t base, uint16_t before)
 {
 	struct pool *pool = writing->pool;
 	struct transitions *transitions = &pool->transitions;
-	uint16_t before = pool->owners[place];
+	uint16_t owner = pool->owners[place];
 
-	pool->owners[place] = owner;
-	count_move(pool, before, owner);
 	if (stands_in(writing, base, owner))
 		transition_await(transitions, place, index_of(pool, base), writing->now_ms);
 	else if (before != NOBODY)
-		begin_transition(writing, place, before, owner);
+		begin_amid_start(writing, place, before, owner);
 	/* While nobody serves, words name the base owner. */
 	else if (pool->settled && base != owner && may_have_begun(pool, base))
 		transition_begin(transitions, place, 0, writing->now_ms);
+}
+
+/* Returns what the slot's word says of its transition after that. */
+static inline uint64_t change_owner(struct writing *writing, uint32_t place, uint16_t base,
+				    uint16_t before, uint16_t owner)
+{
+	struct pool *pool = writing->pool;
+
+	pool->owners[place] = owner;
+	count_move(pool, before, owner);
+	if (!writing->starts && before != NOBODY)
+		return transition_begin(&pool->transitions, place, flows_of(pool, before),
+					writing->now_ms);
+	begin_specially(writing, place, base, before);
+	return transition_word(&pool->transitions, place);
 }
 
 /*
@@ -193,6 +217,7 @@ static void serve_place(struct writing *writing, const struct overlay_change *ch
 	struct pool *pool = writing->pool;
 	uint16_t before = pool->owners[change->place], owner = change->owner;
 	uint16_t base = change->base, other = change->other;
+	uint64_t transition;
 
 	if (before != owner && holds(pool, base, before)) {
 		owner = before;
@@ -200,9 +225,11 @@ static void serve_place(struct writing *writing, const struct overlay_change *ch
 		pool->held++;
 	}
 	if (before != owner)
-		change_owner(writing, change->place, base, owner);
+		transition = change_owner(writing, change->place, base, before, owner);
+	else
+		transition = transition_word(&pool->transitions, change->place);
 	store(writing, change->slot,
-	      word_of(pool, change->place, base, owner) | other_in_word(pool, other));
+	      word_beside(pool, base, owner) | transition | other_in_word(pool, other));
 }
 
 /* Its base owner goes on to serve, so nothing is to be known of it but that. */
@@ -248,5 +275,5 @@ void words_serve_one(void *arg, uint32_t slot, uint32_t owner, uint32_t other)
 {
 	struct overlay_change change = change_in_ring(arg, slot, owner, other);
 
-	serve_place(arg, &change);
+	words_serve(arg, &change, 1);
 }
