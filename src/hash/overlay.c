@@ -114,16 +114,20 @@ static void flush_changes(struct state *state)
 	state->change_count = 0;
 }
 
-/* `here`: the owner is usable in this slot. If nobody else is anywhere, it serves what it lent. */
-static void tell(struct state *state, uint32_t slot, uint32_t owner, uint32_t borrowed, bool here)
+/* If nobody is to be borrowed from, the base owner serves what it lent. */
+static inline void tell(struct state *state, uint32_t place, uint32_t slot, const struct run *own,
+		 uint16_t borrowed)
 {
-	bool serves = here || (borrowed == HASH_NOBODY && state->share[owner] > 0);
+	uint16_t base = own->member;
+	bool serves = place < own->limit || (borrowed == OVERLAY_NOBODY && state->share[base] > 0);
 
 	state->changes[state->change_count++] = (struct overlay_change){
+		.place = place,
 		.slot = slot,
-		.base = owner,
-		.owner = serves ? owner : borrowed,
-		.other = serves ? borrowed : owner,
+		.base = base,
+		.owner = serves ? base : borrowed,
+		.other = serves ? borrowed : base,
+		.kept = place < own->steady,
 	};
 	if (state->change_count == BATCH)
 		flush_changes(state);
@@ -148,15 +152,28 @@ static uint32_t stride_of(struct state *state, uint32_t ring)
 	return state->strides[ring];
 }
 
-/* A run's slots are in rising order, and usable are the first ones. */
-static bool is_usable(const struct overlay *overlay, uint32_t slot)
+/* The run of a slot in which its owner is usable, or NULL. */
+static const struct run *usable_at(const struct overlay *overlay, uint32_t slot)
 {
+	uint32_t place = overlay->place_of[slot];
 	const struct run *run;
 
-	if (overlay->base[slot] == HASH_NOBODY)
-		return false;
-	run = &overlay->runs[overlay->run_of[overlay->base[slot]]];
-	return run->limit > run->begin && slot <= overlay->places[run->limit - 1].slot;
+	if (place >= overlay->place_count)
+		return NULL;
+	run = &overlay->runs[overlay_run_at(overlay, place)];
+	return place < run->limit ? run : NULL;
+}
+
+/* Of two who are ahead on the ring the first one that is not its own serves. */
+static void tell_pending(struct state *state, uint32_t slot, const struct run *next,
+			 const struct run *then)
+{
+	const struct overlay *overlay = state->overlay;
+	uint32_t place = overlay->place_of[slot];
+	const struct run *own = &overlay->runs[overlay_run_at(overlay, place)];
+	const struct run *found = next != own ? next : then;
+
+	tell(state, place, slot, own, found ? found->member : OVERLAY_NOBODY);
 }
 
 /* Answers what is pending in one ring: two rounds backwards, the first to know what comes. */
@@ -164,34 +181,36 @@ static void ask_ring(struct state *state, uint32_t ring)
 {
 	const struct overlay *overlay = state->overlay;
 	uint32_t size = overlay->size, at = 0, stride = stride_of(state, ring);
-	uint32_t next = HASH_NOBODY; /* the owner of the next usable slot ahead */
-	uint32_t then = HASH_NOBODY; /* of the next one that is another's */
+	const struct run *next = NULL; /* of the next usable slot ahead */
+	const struct run *then = NULL; /* of the next one that is another's */
 
 	for (uint32_t i = 0; i < 2 * size; i++) {
-		uint32_t owner = overlay->base[at];
-		bool here = is_usable(overlay, at);
+		const struct run *here = usable_at(overlay, at);
 
 		if (i >= size && has_bit(state->pending, at) && ring_of(at) == ring)
-			tell(state, at, owner, next != owner ? next : then, here);
-		if (here && next != owner) {
+			tell_pending(state, at, next, then);
+		if (here && next != here) {
 			then = next;
-			next = owner;
+			next = here;
 		}
 		at = at >= stride ? at - stride : at + size - stride;
 	}
 }
 
 /* What ask_ring would answer, or PENDING if that is not near. */
-static uint32_t look_ahead(struct state *state, uint32_t slot)
+static uint32_t look_ahead(struct state *state, uint32_t slot, const struct run *own)
 {
 	const struct overlay *overlay = state->overlay;
 	uint32_t stride = stride_of(state, ring_of(slot)), at = slot;
 
 	for (uint32_t i = 0; i < NEAR; i++) {
+		const struct run *run;
+
 		at += stride;
 		at -= at >= overlay->size ? overlay->size : 0;
-		if (is_usable(overlay, at) && overlay->base[at] != overlay->base[slot])
-			return overlay->base[at];
+		run = usable_at(overlay, at);
+		if (run && run != own)
+			return run->member;
 	}
 	return PENDING;
 }
@@ -204,11 +223,11 @@ static void answer_walker(struct state *state, const struct walker *walker)
 	if (state->serving <= 1)
 		found = walker->run != state->only ? state->only : HASH_NOBODY;
 	if (found == PENDING)
-		member = look_ahead(state, walker->slot);
+		member = look_ahead(state, walker->slot, own);
 	else
-		member = found == HASH_NOBODY ? found : runs[found].member;
+		member = found == HASH_NOBODY ? OVERLAY_NOBODY : runs[found].member;
 	if (member != PENDING) {
-		tell(state, walker->slot, own->member, member, walker->place < own->limit);
+		tell(state, walker->place, walker->slot, own, (uint16_t)member);
 		return;
 	}
 	state->rings |= 1U << ring_of(walker->slot);
@@ -224,23 +243,31 @@ static void flush_walkers(struct state *state)
 	state->walker_count = 0;
 }
 
-/* By the first two candidates: who is usable wholly, if nobody before is at all; or by a walk. */
-static void answer(struct state *state, const struct follower *it, uint32_t first)
+/*
+ * By the first two candidates: who is usable wholly, if nobody before is at all; or by a walk. Which
+ * of both nobody could foresee, so the slot is noted as one of either and counted as one.
+ */
+static inline void answer(struct state *state, struct follower it, uint32_t run, uint32_t first)
 {
-	const struct run *runs = state->overlay->runs, *own = &runs[it->run], *found;
+	const struct run *runs = state->overlay->runs, *own = &runs[run], *found;
+	bool here = it.place < own->limit, known;
 
-	/* One of two numbers, rather than a branch that nobody could foresee. */
-	found = &runs[runs[first].usable == NOWHERE ? it->second : first];
-	if (found->usable == WHOLLY) {
-		tell(state, it->slot, own->member, found->member, it->place < own->limit);
-		return;
-	}
-	state->walkers[state->walker_count++] = (struct walker){
-		.place = it->place,
-		.slot = it->slot,
-		.run = it->run,
-		.at = it->place,
+	found = &runs[runs[first].usable == NOWHERE ? it.second : first];
+	known = found->usable == WHOLLY;
+	state->changes[state->change_count] = (struct overlay_change){
+		.place = it.place,
+		.slot = it.slot,
+		.base = own->member,
+		.owner = here ? own->member : found->member,
+		.other = here ? found->member : own->member,
+		.kept = it.place < own->steady,
 	};
+	state->walkers[state->walker_count] =
+		(struct walker){.place = it.place, .slot = it.slot, .run = run, .at = it.place};
+	state->change_count += known;
+	state->walker_count += !known;
+	if (state->change_count == BATCH)
+		flush_changes(state);
 	if (state->walker_count == BATCH)
 		flush_walkers(state);
 }
@@ -252,9 +279,9 @@ static void answer_run(struct state *state, uint32_t run)
 
 	for (uint32_t i = overlay->runs[run].steady; i < overlay->runs[run].end; i++) {
 		const struct place *place = &overlay->places[i];
-		struct follower it = {i, place->slot, (uint16_t)run, place->second};
+		struct follower it = {i, place->slot, place->second};
 
-		answer(state, &it, place->first);
+		answer(state, it, run, place->first);
 	}
 }
 
@@ -262,24 +289,26 @@ static void answer_run(struct state *state, uint32_t run)
 static void answer_group(struct state *state, uint32_t run)
 {
 	const struct overlay *overlay = state->overlay;
-	uint32_t begin = 0, steady = 0;
+	uint32_t begin = 0, steady = 0, own = 0;
 
 	if (run < overlay->run_count) {
 		begin = overlay->runs[run].begin;
 		steady = overlay->runs[run].steady;
 	}
 	for (uint32_t i = run ? overlay->group_end[run - 1] : 0; i < overlay->group_end[run]; i++) {
-		const struct follower *it = &overlay->followers[i];
+		struct follower it = overlay->followers[i];
 		uint32_t first;
 
-		if (it->place >= overlay->runs[it->run].steady)
+		while (it.place >= overlay->runs[own].end)
+			own++;
+		if (it.place >= overlay->runs[own].steady)
 			continue;
 		if (steady > begin) {
-			first = overlay_step(overlay, it->place, 1);
+			first = overlay_step(overlay, it.place, 1);
 			if (first >= begin && first < steady)
 				continue;
 		}
-		answer(state, it, run);
+		answer(state, it, own, run);
 	}
 }
 
@@ -345,13 +374,18 @@ struct listener {
 	void *arg;
 };
 
+static uint32_t widen(uint16_t member)
+{
+	return member == OVERLAY_NOBODY ? HASH_NOBODY : member;
+}
+
 static void tell_each(void *arg, const struct overlay_change *changes, size_t count)
 {
 	const struct listener *listener = arg;
 
 	for (size_t i = 0; i < count; i++)
-		listener->answer(listener->arg, changes[i].slot, changes[i].owner,
-				 changes[i].other);
+		listener->answer(listener->arg, changes[i].slot, widen(changes[i].owner),
+				 widen(changes[i].other));
 }
 
 void overlay_apply(const struct overlay *overlay, const uint8_t *was, const uint8_t *share,

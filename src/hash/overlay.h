@@ -13,18 +13,28 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct overlay;
 
 /*
- * `base` has `size` slots that each name one of `members` or HASH_NOBODY; it must outlive the
- * overlay and stay as it is. A slot of nobody stays nobody's whatever happens. 0, -EINVAL (a slot
- * names no member, more than MAGLEV_SIZE_MAX slots or 65534 members) or -ENOMEM.
+ * `base` has `size` slots that each name one of `members` or HASH_NOBODY. A slot of nobody stays
+ * nobody's whatever happens. 0, -EINVAL (a slot names no member, more than MAGLEV_SIZE_MAX slots or
+ * 65534 members) or -ENOMEM.
  */
 int overlay_new(const uint32_t *base, uint32_t size, size_t members, struct overlay **ret);
 void overlay_free(struct overlay *overlay);
+
+/*
+ * Slots sorted by base owner: each has a place, from 0 to the table's size, and those of a member
+ * have places in a row. So what is kept by place is met in a row where a member's state changes.
+ * Slots of nobody come last.
+ */
+uint32_t overlay_place(const struct overlay *overlay, uint32_t slot);
+uint32_t overlay_slot(const struct overlay *overlay, uint32_t place);
+uint32_t overlay_base(const struct overlay *overlay, uint32_t place);
 
 /* Of `slots` own slots those in which a member of this share is usable. */
 static inline uint32_t overlay_quota(uint32_t slots, unsigned share)
@@ -50,10 +60,13 @@ typedef void overlay_answer(void *arg, uint32_t slot, uint32_t owner, uint32_t o
 void overlay_apply(const struct overlay *overlay, const uint8_t *was, const uint8_t *share,
 		   overlay_answer *answer, void *arg);
 
-/* The same for who goes through memory by slot and had better know what comes: many at a time, most
- * of them in rising order, with the base owner. */
+/* The same for who goes through memory and had better know what comes: many at a time, most of them
+ * in rising order, with the place and the base owner. Members are in 16 bits. */
+enum { OVERLAY_NOBODY = UINT16_MAX };
 struct overlay_change {
-	uint32_t slot, base, owner, other;
+	uint32_t place, slot;
+	uint16_t base, owner, other;
+	bool kept; /* its base owner serves it before and after: only the other owner may change */
 };
 typedef void overlay_answers(void *arg, const struct overlay_change *changes, size_t count);
 void overlay_change(const struct overlay *overlay, const uint8_t *was, const uint8_t *share,

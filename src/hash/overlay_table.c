@@ -51,18 +51,18 @@ static uint32_t choose_factor(uint32_t places)
 }
 
 /* Gives every member its run, in the order in which they first appear. */
-static void make_runs(struct overlay *overlay)
+static void make_runs(struct overlay *overlay, const uint32_t *base)
 {
 	uint32_t places = 0, guess = 0;
 
 	for (uint32_t slot = 0; slot < overlay->size; slot++) {
-		uint32_t owner = overlay->base[slot];
+		uint32_t owner = base[slot];
 
 		if (owner == HASH_NOBODY)
 			continue;
 		if (overlay->run_of[owner] == UINT16_MAX) {
 			overlay->run_of[owner] = (uint16_t)overlay->run_count;
-			overlay->runs[overlay->run_count++].member = owner;
+			overlay->runs[overlay->run_count++].member = (uint16_t)owner;
 		}
 		overlay->runs[overlay->run_of[owner]].end++;
 	}
@@ -81,13 +81,18 @@ static void make_runs(struct overlay *overlay)
 	overlay->reciprocal = places ? UINT64_MAX / places : 0;
 }
 
-static void find_slots(struct overlay *overlay)
+static void find_slots(struct overlay *overlay, const uint32_t *base)
 {
-	for (uint32_t slot = 0; slot < overlay->size; slot++) {
-		uint32_t owner = overlay->base[slot];
+	uint32_t nobodys = overlay->place_count;
 
-		if (owner != HASH_NOBODY)
-			overlay->places[overlay->runs[overlay->run_of[owner]].limit++].slot = slot;
+	for (uint32_t slot = 0; slot < overlay->size; slot++) {
+		uint32_t owner = base[slot];
+		uint32_t place = owner == HASH_NOBODY
+					 ? nobodys++
+					 : overlay->runs[overlay->run_of[owner]].limit++;
+
+		overlay->places[place].slot = slot;
+		overlay->place_of[slot] = place;
 	}
 }
 
@@ -141,7 +146,7 @@ static void group_followers(struct overlay *overlay)
 			const struct place *place = &overlay->places[i];
 
 			overlay->followers[end[place->first]++] =
-				(struct follower){i, place->slot, (uint16_t)run, place->second};
+				(struct follower){i, place->slot, place->second};
 		}
 	}
 }
@@ -164,22 +169,22 @@ int overlay_new(const uint32_t *base, uint32_t size, size_t members, struct over
 		return -EINVAL;
 	overlay = calloc(1, sizeof(*overlay) + (runs + 1) * sizeof(struct run) +
 				    size * (sizeof(struct follower) + sizeof(struct place)) +
-				    (runs + 1) * sizeof(uint32_t) +
+				    (runs + 1 + size) * sizeof(uint32_t) +
 				    (guesses + members) * sizeof(uint16_t));
 	if (!overlay)
 		return -ENOMEM;
-	overlay->base = base;
 	overlay->size = size;
 	overlay->members = (uint32_t)members;
 	overlay->runs = (struct run *)overlay->room;
 	overlay->places = (struct place *)(overlay->runs + runs + 1);
 	overlay->followers = (struct follower *)(overlay->places + size);
 	overlay->group_end = (uint32_t *)(overlay->followers + size);
-	overlay->run_of = (uint16_t *)(overlay->group_end + runs + 1);
+	overlay->place_of = overlay->group_end + runs + 1;
+	overlay->run_of = (uint16_t *)(overlay->place_of + size);
 	overlay->guess = overlay->run_of + members;
 	memset(overlay->run_of, 0xff, members * sizeof(uint16_t));
-	make_runs(overlay);
-	find_slots(overlay);
+	make_runs(overlay, base);
+	find_slots(overlay, base);
 	find_candidates(overlay);
 	group_followers(overlay);
 	*ret = overlay;
@@ -189,4 +194,21 @@ int overlay_new(const uint32_t *base, uint32_t size, size_t members, struct over
 void overlay_free(struct overlay *overlay)
 {
 	free(overlay);
+}
+
+uint32_t overlay_place(const struct overlay *overlay, uint32_t slot)
+{
+	return overlay->place_of[slot];
+}
+
+uint32_t overlay_slot(const struct overlay *overlay, uint32_t place)
+{
+	return overlay->places[place].slot;
+}
+
+uint32_t overlay_base(const struct overlay *overlay, uint32_t place)
+{
+	if (place >= overlay->place_count)
+		return HASH_NOBODY;
+	return overlay->runs[overlay_run_at(overlay, place)].member;
 }

@@ -15,11 +15,10 @@ enum overlay_usable { NOWHERE, PARTLY, WHOLLY };
 
 struct run {
 	uint32_t begin, end;
-	uint32_t member;
-	/* In the state that is applied: */
+	uint16_t member;
+	uint16_t usable; /* enum overlay_usable, in the state that is applied; so are: */
 	uint32_t limit;  /* where those begin in which it is not usable */
 	uint32_t steady; /* the same of the places that are usable before and after */
-	enum overlay_usable usable;
 };
 
 /* `first` is the run of its first candidate, `second` that of the first one after it which is not
@@ -29,18 +28,18 @@ struct place {
 	uint16_t first, second;
 };
 
-/* A place that has the member of its group as its first candidate. */
+/* A place that has the member of its group as its first candidate. Those of a group are in rising
+ * order. */
 struct follower {
-	uint32_t place, slot;
-	uint16_t run; /* its own */
-	uint16_t second;
+	uint64_t place : 24;
+	uint64_t slot : 24;
+	uint64_t second : 16;
 };
 
 struct overlay {
-	const uint32_t *base;
 	uint32_t size;
 	uint32_t members;
-	uint32_t place_count; /* slots that have an owner */
+	uint32_t place_count; /* slots that have an owner; the others' places come after */
 	uint32_t factor;
 	uint64_t reciprocal; /* of place_count */
 	uint32_t run_count;
@@ -48,6 +47,7 @@ struct overlay {
 	struct place *places;
 	struct follower *followers; /* by group */
 	uint32_t *group_end;        /* by run, and one more for places without a candidate */
+	uint32_t *place_of;         /* by slot */
 	uint16_t *run_of;           /* by member */
 	uint16_t *guess;            /* by OVERLAY_GUESS places: the run of the first of them */
 	char room[];                /* for all of these */

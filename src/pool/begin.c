@@ -32,26 +32,25 @@ static uint16_t *members_by_record(const struct pool *pool)
 static void adopt_slot(struct pool *pool, uint32_t slot, uint64_t word, const uint16_t *members,
 		       uint64_t now_ms)
 {
-	struct serving *served = &pool->served[slot];
+	uint32_t place = pool_place(pool, slot);
+	uint16_t base = pool_base(pool, place);
 	uint32_t current = abi_slot_current(word);
 	uint16_t owner = members[current];
 	bool remembers = !(word & ABI_SLOT_TRANSITION) && abi_slot_previous(word);
 
 	if (members[abi_slot_previous(word)] == NOBODY)
 		word &= ~abi_slot(0, ABI_INDEX_MASK, 0);
-	transition_adopt(&pool->transitions, slot, word, now_ms);
-	if (owner == NOBODY || pool->base[slot] == HASH_NOBODY) {
+	transition_adopt(&pool->transitions, place, word, now_ms);
+	if (owner == NOBODY || base == NOBODY) {
 		/* Who had it is gone, or nobody will have it. */
 		if (current)
-			transition_begin(&pool->transitions, slot, owner == NOBODY ? 0 : current,
+			transition_begin(&pool->transitions, place, owner == NOBODY ? 0 : current,
 					 now_ms);
 		return;
 	}
-	served->owner = owner;
-	served->other = members[abi_slot_other(word)];
+	pool->owners[place] = owner;
 	pool->slots_of[owner + 1]++;
-	pool->doubt |= word & ABI_SLOT_DOUBT && owner == pool_narrow(pool->base[slot]) &&
-		       !remembers;
+	pool->doubt |= word & ABI_SLOT_DOUBT && owner == base && !remembers;
 }
 
 /* Who served or was named beside who stood in for him was a member; whoever else is new takes slots
@@ -123,35 +122,33 @@ static uint16_t heir_of(const struct pool *from, uint16_t member, const uint16_t
  * Amid a start the pool's words do not say whose flows come from other nodes: those of the owner by
  * the table before, who is to be named beside the one by this table.
  */
-static void tell_base(struct pool *pool, uint32_t slot, const struct pool *from,
-		      const uint16_t *members, uint64_t now_ms)
+static void tell_base(struct pool *pool, uint32_t place, uint16_t base, uint64_t now_ms)
 {
-	const struct transition *known = &pool->transitions.slots[slot];
-	uint16_t base = heir_of(from, pool_narrow(from->base[slot]), members);
+	const struct transition *known = &pool->transitions.slots[place];
 
-	if (pool->doubt_ms && now_ms < from->starting_until_ms && base != NOBODY &&
-	    base != pool_narrow(pool->base[slot]) && (!known->previous || known->weak))
-		transition_tell(&pool->transitions, slot, pool->members.items[base].index, now_ms);
+	if (base != NOBODY && base != pool_base(pool, place) && (!known->previous || known->weak))
+		transition_tell(&pool->transitions, place, pool->members.items[base].index, now_ms);
 }
 
 static void inherit_slot(struct pool *pool, uint32_t slot, const struct pool *from,
 			 const uint16_t *members, uint64_t now_ms)
 {
-	const struct transition *transition = &from->transitions.slots[slot];
-	const struct serving *was = &from->served[slot];
-	uint16_t owner = heir_of(from, was->owner, members);
+	uint32_t place = pool_place(pool, slot), before = pool_place(from, slot);
+	const struct transition *transition = &from->transitions.slots[before];
+	uint16_t was = from->owners[before], owner = heir_of(from, was, members);
 
-	transition_inherit(&pool->transitions, slot, transition,
+	transition_inherit(&pool->transitions, place, transition,
 			   members[transition->previous] != NOBODY);
-	tell_base(pool, slot, from, members, now_ms);
-	if (owner == NOBODY || pool->base[slot] == HASH_NOBODY) {
-		if (was->owner != NOBODY)
-			transition_begin(&pool->transitions, slot,
+	if (pool->doubt_ms && now_ms < from->starting_until_ms)
+		tell_base(pool, place, heir_of(from, pool_base(from, before), members), now_ms);
+	if (owner == NOBODY || pool_base(pool, place) == NOBODY) {
+		if (was != NOBODY)
+			transition_begin(&pool->transitions, place,
 					 owner == NOBODY ? 0 : pool->members.items[owner].index,
 					 now_ms);
 		return;
 	}
-	pool->served[slot] = (struct serving){owner, heir_of(from, was->other, members)};
+	pool->owners[place] = owner;
 	pool->slots_of[owner + 1]++;
 }
 
@@ -222,9 +219,10 @@ static void begin_from(struct pool *pool, const struct pool_before *before, cons
 {
 	for (uint32_t slot = 0; slot < pool->size; slot++) {
 		size_t owner = owners[slot] == HASH_NOBODY ? SIZE_MAX : before->now[owners[slot]];
+		uint32_t place = pool_place(pool, slot);
 
-		if (owner < pool->members.count && owner != pool->base[slot])
-			transition_tell(&pool->transitions, slot, pool->members.items[owner].index,
+		if (owner < pool->members.count && owner != pool_base(pool, place))
+			transition_tell(&pool->transitions, place, pool->members.items[owner].index,
 					now_ms);
 	}
 }

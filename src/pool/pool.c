@@ -48,10 +48,9 @@ static struct pool *pool_alloc(const struct pool_spec *spec)
 	pool->arena = arena;
 	pool->name = arena_strdup(arena, spec->name);
 	pool->size = spec->table_size;
-	pool->base = arena_array(arena, pool->size, sizeof(uint32_t));
-	pool->served = arena_array(arena, pool->size, sizeof(*pool->served));
-	for (uint32_t slot = 0; slot < pool->size; slot++)
-		pool->served[slot] = (struct serving){NOBODY, NOBODY};
+	pool->owners = arena_array(arena, pool->size, sizeof(*pool->owners));
+	for (uint32_t place = 0; place < pool->size; place++)
+		pool->owners[place] = NOBODY;
 	transitions_init(&pool->transitions, arena, pool->size);
 	pool->transitions.idle_ms = spec->idle_ms;
 	pool->transitions.datagram_ms = spec->datagram_ms;
@@ -76,20 +75,13 @@ static struct pool *pool_alloc(const struct pool_spec *spec)
 static int build_maglev(struct pool *pool, const struct maglev_member *members,
 			const struct pool_spec *spec)
 {
-	int error = maglev_build(members, spec->member_count, spec->seed, pool->size, pool->base);
+	uint32_t *base = malloc(pool->size * sizeof(*base));
+	int error = base ? maglev_build(members, spec->member_count, spec->seed, pool->size, base)
+			 : -ENOMEM;
 
-	return error ? error
-		     : overlay_new(pool->base, pool->size, pool->members.count, &pool->overlay);
-}
-
-static int build_ring(struct pool *pool, const struct maglev_member *members,
-		      const struct pool_spec *spec)
-{
-	int error = ring_new(members, spec->member_count, spec->seed, spec->tokens, pool->size,
-			     &pool->ring);
-
-	for (uint32_t slot = 0; !error && slot < pool->size; slot++)
-		pool->base[slot] = ring_base(pool->ring, slot);
+	if (!error)
+		error = overlay_new(base, pool->size, pool->members.count, &pool->overlay);
+	free(base);
 	return error;
 }
 
@@ -104,7 +96,8 @@ static int build_base(struct pool *pool, const struct pool_spec *spec)
 	}
 	if (!spec->tokens)
 		return build_maglev(pool, members, spec);
-	return build_ring(pool, members, spec);
+	return ring_new(members, spec->member_count, spec->seed, spec->tokens, pool->size,
+			&pool->ring);
 }
 
 int pool_new(const struct pool_spec *spec, struct pool **ret)
@@ -288,21 +281,24 @@ static void drop_weak(struct writing *writing)
 	struct pool *pool = writing->pool;
 	struct transitions *all = &pool->transitions;
 
-	for (uint32_t slot = 0; (slot = transitions_next(all, slot)) < pool->size; slot++) {
-		uint32_t base = pool->base[slot];
+	for (uint32_t at = 0; (at = transitions_next(all, at)) < pool->size; at++) {
+		uint16_t base = pool_base(pool, at);
 
-		if (base != HASH_NOBODY && has_parted(pool, base) &&
-		    transition_drop_weak(all, slot))
-			words_store(writing, slot);
+		if (base != NOBODY && has_parted(pool, base) && transition_drop_weak(all, at))
+			words_store(writing, at);
 	}
 }
 
-/* May flows of the slot have begun on another than its owner, between two settlings? */
-static bool is_elsewhere(const struct pool *pool, const struct serving *served)
+/* May flows of the slot have begun on another than its owner, between two settlings? Where nobody
+ * serves, on its base owner. */
+static bool is_elsewhere(const struct pool *pool, uint32_t place)
 {
-	if (served->owner != NOBODY)
-		return pool_member_returned(pool, served->owner);
-	return served->other != NOBODY && pool->members.items[served->other].lowered;
+	uint16_t owner = pool->owners[place], base;
+
+	if (owner != NOBODY)
+		return pool_member_returned(pool, owner);
+	base = pool_base(pool, place);
+	return base != NOBODY && pool->members.items[base].lowered;
 }
 
 /*
@@ -313,15 +309,15 @@ static bool is_elsewhere(const struct pool *pool, const struct serving *served)
 static void look_at_returned(struct writing *writing)
 {
 	struct pool *pool = writing->pool;
-	bool any = false, nobody = pool->begun && pool->served[0].owner == NOBODY;
+	bool any = false, nobody = pool->begun && pool->owners[0] == NOBODY;
 
 	for (size_t i = 0; i < pool->members.count; i++)
 		any |= pool_member_returned(pool, i) || (nobody && pool->members.items[i].lowered);
-	for (uint32_t slot = 0; any && slot < pool->size; slot++) {
-		if (!is_elsewhere(pool, &pool->served[slot]))
+	for (uint32_t place = 0; any && place < pool->size; place++) {
+		if (!is_elsewhere(pool, place))
 			continue;
-		transition_begin(&pool->transitions, slot, 0, writing->now_ms);
-		words_store(writing, slot);
+		transition_begin(&pool->transitions, place, 0, writing->now_ms);
+		words_store(writing, place);
 	}
 	for (size_t i = 0; i < pool->members.count; i++)
 		pool->members.items[i].lowered = false;
@@ -339,7 +335,8 @@ static void pass_doubt(struct writing *writing)
 	pool->begun = true;
 	if (pool->doubt && writing->now_ms >= pool->doubt_until_ms) {
 		pool->doubt = false;
-		words_store_all(writing);
+		for (uint32_t place = 0; place < pool->size; place++)
+			words_store(writing, place);
 	}
 }
 
@@ -413,10 +410,25 @@ void pool_begin_survey(struct pool *pool, uint64_t now_ms)
 	transitions_begin_survey(&pool->transitions, now_ms);
 }
 
+/* Who asks, asks by slot. */
+struct asked {
+	const struct pool *pool;
+	pool_pinned *pinned;
+	const void *arg;
+};
+
+static bool is_pinned(const void *arg, uint32_t place)
+{
+	const struct asked *asked = arg;
+
+	return asked->pinned(asked->arg, pool_slot(asked->pool, place));
+}
+
 uint32_t pool_end_survey(struct pool *pool, pool_pinned *pinned, const void *arg, uint64_t *slots)
 {
 	struct writing writing = {.pool = pool, .slots = slots};
+	struct asked asked = {pool, pinned, arg};
 
-	transitions_end_survey(&pool->transitions, pinned, arg, words_store_told, &writing);
+	transitions_end_survey(&pool->transitions, is_pinned, &asked, words_store_told, &writing);
 	return writing.stored;
 }

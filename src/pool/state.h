@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a pool is, shared by pool.c, which keeps it up to date, and begin.c, which begins it. */
+/*
+ * What a pool is, shared by pool.c, which keeps it up to date, and begin.c, which begins it.
+ *
+ * What is kept of slots is kept by place: those of one base owner have places in a row, so that
+ * who fails is met in a row of memory and only the words lie scattered (hash/overlay.h; a ring goes
+ * over all slots anyway, and each one's place is its number). Words are this state's only record
+ * of the slots' other owners.
+ */
 #pragma once
 
 #include "base/arena.h"
 #include "hash/maglev.h"
+#include "hash/overlay.h"
+#include "hash/ring.h"
 #include "pool/member.h"
 #include "pool/pool.h"
 #include "pool/transition.h"
 
-/* Who serves a slot, as members in 16 bits, for memory's sake. */
+/* Members are known in 16 bits, for memory's sake. */
 enum { NOBODY = UINT16_MAX };
-struct serving {
-	uint16_t owner;
-	uint16_t other;
-};
 
 struct pool {
 	struct arena *arena; /* owns all but the overlay and the ring */
@@ -21,13 +26,12 @@ struct pool {
 	struct members members;
 	uint64_t seed;
 	uint32_t size;
-	uint32_t *base;         /* by slot */
-	struct serving *served; /* by slot */
+	uint16_t *owners; /* who serves, by place */
 	/* By member, from 1 on; 0 stands for nobody: its record, and how many slots it serves. */
 	uint32_t *records, *slots_of;
-	struct overlay *overlay; /* of a Maglev table */
-	struct ring *ring;       /* in place of it */
-	struct transitions transitions;
+	struct overlay *overlay;        /* of a Maglev table */
+	struct ring *ring;              /* in place of it */
+	struct transitions transitions; /* by place */
 	uint64_t doubt_ms, doubt_until_ms;
 	uint64_t starting_until_ms;
 	struct pool_moves moves;
@@ -36,7 +40,7 @@ struct pool {
 	bool inherited; /* an earlier configuration's */
 	bool begun;     /* its words have been written, or adopted */
 	bool doubt;     /* all words have the bit */
-	bool settled;   /* `served` and the counts are as `was` says */
+	bool settled;   /* owners and counts are as `was` says */
 	bool *cut;      /* by member: its flows are cut for good */
 	bool *seen;     /* by member: it has taken new flows */
 	uint8_t *was;   /* by member: its share then */
@@ -48,4 +52,21 @@ _Static_assert((uint16_t)HASH_NOBODY == NOBODY, "nobody is nobody in 16 bits as 
 static inline uint16_t pool_narrow(uint32_t member)
 {
 	return (uint16_t)member;
+}
+
+static inline uint32_t pool_place(const struct pool *pool, uint32_t slot)
+{
+	return pool->ring ? slot : overlay_place(pool->overlay, slot);
+}
+
+static inline uint32_t pool_slot(const struct pool *pool, uint32_t place)
+{
+	return pool->ring ? place : overlay_slot(pool->overlay, place);
+}
+
+/* The owner by the base table, whatever anyone's state. */
+static inline uint16_t pool_base(const struct pool *pool, uint32_t place)
+{
+	return pool_narrow(pool->ring ? ring_base(pool->ring, place)
+				      : overlay_base(pool->overlay, place));
 }

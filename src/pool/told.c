@@ -14,12 +14,14 @@ struct pool_moves pool_moves(const struct pool *pool)
 
 uint32_t pool_slot_owner(const struct pool *pool, uint32_t slot)
 {
-	if (slot >= pool->size || pool->served[slot].owner == NOBODY)
-		return HASH_NOBODY;
-	return pool->served[slot].owner;
+	uint16_t owner = slot < pool->size ? pool->owners[pool_place(pool, slot)] : NOBODY;
+
+	return owner == NOBODY ? HASH_NOBODY : owner;
 }
 
 uint32_t pool_slot_base(const struct pool *pool, uint32_t slot)
 {
-	return slot < pool->size ? pool->base[slot] : HASH_NOBODY;
+	uint16_t base = slot < pool->size ? pool_base(pool, pool_place(pool, slot)) : NOBODY;
+
+	return base == NOBODY ? HASH_NOBODY : base;
 }

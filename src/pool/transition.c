@@ -153,34 +153,19 @@ uint32_t transitions_next(const struct transitions *all, uint32_t from)
 	return bits ? word * TRANSITION_WORD + (uint32_t)__builtin_ctzll(bits) : all->size;
 }
 
-/* `start` of a slot of which nothing is known, so nothing is read. Those of one event are alike. */
-static void start_afresh(struct transitions *all, uint32_t at, uint32_t previous, uint64_t now_ms)
-{
-	uint64_t since_ms = now_ms < SINCE_MAX ? now_ms : SINCE_MAX;
-
-	if (!all->fresh.on || all->fresh.previous != previous || all->fresh.since_ms != since_ms) {
-		all->fresh = (struct transition){
-			.since_ms = since_ms, .previous = previous, .on = 1, .changed = 1};
-		expect(all, &all->fresh);
-	}
-	all->slots[at] = all->fresh;
-	all->count++;
-	set_known(all, at);
-}
-
-void transition_begin(struct transitions *all, uint32_t at, uint32_t from, uint64_t now_ms)
+uint64_t transition_begin_any(struct transitions *all, uint32_t at, uint32_t from, uint64_t now_ms)
 {
 	struct transition *slot = &all->slots[at];
+	bool fresh = !is_known(all, at) && from;
 
-	if (!is_known(all, at)) {
-		start_afresh(all, at, from, now_ms);
-		return;
-	}
 	slot->changed = 1;
 	/* The oldest owner stays: flows of those after it have entries. Not so a weak one: of flows
 	 * that have none, more are of the one who is seen to have the slot. */
 	if (!slot->on || ((!slot->previous || slot->weak) && from))
 		start(all, at, from, now_ms);
+	if (fresh)
+		all->fresh = *slot;
+	return transition_word(all, at);
 }
 
 void transition_tell(struct transitions *all, uint32_t at, uint32_t from, uint64_t now_ms)
@@ -291,8 +276,32 @@ bool transition_drop_weak(struct transitions *all, uint32_t at)
 	return true;
 }
 
+/* Who is told, and of what next. */
+struct telling {
+	transition_told *told;
+	void *arg;
+	size_t count;
+	uint32_t slots[TRANSITION_BATCH];
+};
+
+static void tell_all(struct telling *telling)
+{
+	if (telling->count > 0)
+		telling->told(telling->arg, telling->slots, telling->count);
+	telling->count = 0;
+}
+
+static void tell(struct telling *telling, uint32_t at)
+{
+	telling->slots[telling->count++] = at;
+	if (telling->count == TRANSITION_BATCH)
+		tell_all(telling);
+}
+
 void transitions_forget(struct transitions *all, uint32_t record, transition_told *told, void *arg)
 {
+	struct telling telling = {told, arg, 0, {0}};
+
 	for (uint32_t at = 0; (at = transitions_next(all, at)) < all->size; at++) {
 		struct transition *slot = &all->slots[at];
 
@@ -301,13 +310,16 @@ void transitions_forget(struct transitions *all, uint32_t record, transition_tol
 		slot->previous = 0;
 		if (slot->on)
 			expect(all, slot);
-		told(arg, at);
+		tell(&telling, at);
 	}
+	tell_all(&telling);
 }
 
 void transitions_pass_time(struct transitions *all, uint64_t now_ms, transition_told *told,
 			   void *arg)
 {
+	struct telling telling = {told, arg, 0, {0}};
+
 	if (now_ms < all->next_turn_ms)
 		return;
 	all->next_turn_ms = UINT64_MAX;
@@ -317,10 +329,11 @@ void transitions_pass_time(struct transitions *all, uint64_t now_ms, transition_
 
 		if (turn_ms(all, slot) <= now_ms) {
 			turn(all, at, now_ms);
-			told(arg, at);
+			tell(&telling, at);
 		}
 		all->next_turn_ms = earlier_of(all->next_turn_ms, turn_ms(all, slot));
 	}
+	tell_all(&telling);
 }
 
 uint64_t transitions_deadline_ms(const struct transitions *all, uint64_t now_ms)
@@ -345,6 +358,8 @@ void transitions_begin_survey(struct transitions *all, uint64_t now_ms)
 void transitions_end_survey(struct transitions *all, transition_pinned *pinned,
 			    const void *pinned_arg, transition_told *told, void *arg)
 {
+	struct telling telling = {told, arg, 0, {0}};
+
 	all->next_ripe_ms = UINT64_MAX;
 	all->fresh.on = 0;
 	for (uint32_t at = 0; (at = transitions_next(all, at)) < all->size; at++) {
@@ -359,6 +374,7 @@ void transitions_end_survey(struct transitions *all, transition_pinned *pinned,
 		}
 		end(all, at);
 		all->count--;
-		told(arg, at);
+		tell(&telling, at);
 	}
+	tell_all(&telling);
 }

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/arena.h"
@@ -40,7 +41,8 @@ struct transitions {
 	uint64_t next_turn_ms;   /* no slot becomes late or weak before; UINT64_MAX: none */
 	uint64_t next_ripe_ms;   /* the same for ripe */
 	uint64_t survey_from_ms; /* when the survey that is under way began */
-	struct transition fresh; /* what the last slot began as, and expected; `on`: if any */
+	struct transition fresh; /* what the last slot began as, of which nothing was known, but for
+				  * who previous is; `on`: if any has, and what it expects counts */
 };
 
 void transitions_init(struct transitions *all, struct arena *arena, uint32_t size);
@@ -61,11 +63,29 @@ static inline uint64_t transition_word(const struct transitions *all, uint32_t a
 	       (slot->late ? ABI_SLOT_LATE : 0) | (slot->weak ? ABI_SLOT_ASK : 0);
 }
 
+/* transition_begin, whatever is known of the slot. */
+uint64_t transition_begin_any(struct transitions *all, uint32_t slot, uint32_t from, uint64_t now_ms);
+
 /*
  * The slot goes from the backend of record `from` to another. `from` 0: flows from before have
- * entries or are given up, but entries may name another backend than the slot's.
+ * entries or are given up, but entries may name another backend than the slot's. Of most nothing is
+ * known, and those of one event begin alike: then nothing is read. Returns transition_word.
  */
-void transition_begin(struct transitions *all, uint32_t slot, uint32_t from, uint64_t now_ms);
+static inline uint64_t transition_begin(struct transitions *all, uint32_t at, uint32_t from,
+					uint64_t now_ms)
+{
+	uint64_t *known = &all->known[at / TRANSITION_WORD], bit = 1ULL << at % TRANSITION_WORD;
+	struct transition fresh = all->fresh;
+
+	if (*known & bit || !fresh.on || fresh.since_ms != now_ms || !from)
+		return transition_begin_any(all, at, from, now_ms);
+	fresh.previous = from;
+	all->slots[at] = fresh;
+	all->count++;
+	*known |= bit;
+	return abi_slot(0, from, 0) | ABI_SLOT_TRANSITION;
+}
+
 /* The same by what is said of the time before the table, which no word tells. */
 void transition_tell(struct transitions *all, uint32_t slot, uint32_t from, uint64_t now_ms);
 /* Another stands in for `from`, who is still to be heard of: all flows without entries are that
@@ -93,10 +113,12 @@ void transitions_wait(struct transitions *all, uint64_t now_ms);
 void transitions_hold(struct transitions *all, uint64_t now_ms);
 /* A weak previous owner is not the one to name for this slot. Returns whether there was one. */
 bool transition_drop_weak(struct transitions *all, uint32_t slot);
-/* The record's flows are cut for good. `told` hears of each slot that had it as previous. */
-typedef void transition_told(void *arg, uint32_t slot);
+/* The record's flows are cut for good. `told` hears of the slots that had it as previous, of some
+ * at a time. */
+enum { TRANSITION_BATCH = 256 };
+typedef void transition_told(void *arg, const uint32_t *slots, size_t count);
 void transitions_forget(struct transitions *all, uint32_t record, transition_told *told, void *arg);
-/* Makes slots late and weak whose time it is, and tells of each. */
+/* Makes slots late and weak whose time it is, and tells of them. */
 void transitions_pass_time(struct transitions *all, uint64_t now_ms, transition_told *told,
 			   void *arg);
 /* When that is next due, or when a slot will be ripe; later than `now_ms`. */
@@ -107,7 +129,7 @@ uint64_t transitions_deadline_ms(const struct transitions *all, uint64_t now_ms)
 /* Is a slot ripe? It may err to yes, but not again after a survey. */
 bool transitions_are_ripe(const struct transitions *all, uint64_t now_ms);
 void transitions_begin_survey(struct transitions *all, uint64_t now_ms);
-/* Ends what is ripe and not pinned elsewhere, and tells of each. */
+/* Ends what is ripe and not pinned elsewhere, and tells of them. */
 typedef bool transition_pinned(const void *arg, uint32_t slot);
 void transitions_end_survey(struct transitions *all, transition_pinned *pinned,
 			    const void *pinned_arg, transition_told *told, void *arg);

@@ -3,36 +3,35 @@
 
 #include "dp/abi.h"
 
-static uint32_t index_of(const struct pool *pool, uint16_t member)
+static inline uint32_t index_of(const struct pool *pool, uint16_t member)
 {
 	return pool->records[(uint16_t)(member + 1)];
 }
 
 /*
- * Who stands in for a slot's base owner cannot know for how long: flows from before may live on at
- * the base owner, which drains, fails its checks or has a part of its slots only, although none of
- * this node's do. They may come here from a node that is gone.
+ * A slot's word but for its other owner. Who stands in for a slot's base owner cannot know for how
+ * long: flows from before may live on at the base owner, which drains, fails its checks or has a
+ * part of its slots only, although none of this node's do. They may come here from a node that is
+ * gone: doubt.
  */
-static bool is_in_doubt(const struct pool *pool, uint32_t slot)
+static uint64_t word_beside(const struct pool *pool, uint16_t base, uint16_t owner)
 {
-	return pool->doubt ||
-	       (pool->doubt_ms && pool_narrow(pool->base[slot]) != pool->served[slot].owner);
+	bool doubt = pool->doubt || (pool->doubt_ms && base != owner);
+
+	return index_of(pool, owner) | (doubt ? ABI_SLOT_DOUBT : 0);
 }
 
-static uint64_t plain_word(const struct pool *pool, uint32_t slot)
+static uint64_t word_of(const struct pool *pool, uint32_t place, uint16_t base, uint16_t owner)
 {
-	const struct serving *served = &pool->served[slot];
-
-	return abi_slot(index_of(pool, served->owner), 0, index_of(pool, served->other));
+	return word_beside(pool, base, owner) | transition_word(&pool->transitions, place);
 }
 
-static uint64_t word_of(const struct pool *pool, uint32_t slot)
+static uint64_t other_in_word(const struct pool *pool, uint16_t other)
 {
-	return plain_word(pool, slot) | transition_word(&pool->transitions, slot) |
-	       (is_in_doubt(pool, slot) ? ABI_SLOT_DOUBT : 0);
+	return abi_slot(0, 0, index_of(pool, other));
 }
 
-static void store(struct writing *writing, uint32_t slot, uint64_t word)
+static inline void store(struct writing *writing, uint32_t slot, uint64_t word)
 {
 	if (!writing->slots || __atomic_load_n(&writing->slots[slot], __ATOMIC_RELAXED) == word)
 		return;
@@ -40,25 +39,78 @@ static void store(struct writing *writing, uint32_t slot, uint64_t word)
 	writing->stored++;
 }
 
-void words_store(struct writing *writing, uint32_t slot)
+void words_store_told(void *arg, const uint32_t *places, size_t count)
 {
-	store(writing, slot, word_of(writing->pool, slot));
+	struct writing *writing = arg;
+	const struct pool *pool = writing->pool;
+	uint64_t others[TRANSITION_BATCH];
+
+	if (!writing->slots)
+		return;
+	for (size_t i = 0; i < count; i++)
+		others[i] = writing->slots[pool_slot(pool, places[i])] &
+			    abi_slot(0, 0, ABI_INDEX_MASK);
+	for (size_t i = 0; i < count; i++) {
+		uint32_t at = places[i];
+		uint16_t base = pool_base(pool, at);
+
+		store(writing, pool_slot(pool, at),
+		      word_of(pool, at, base, pool->owners[at]) | others[i]);
+	}
 }
 
-void words_store_told(void *arg, uint32_t slot)
+void words_store(struct writing *writing, uint32_t place)
 {
-	words_store(arg, slot);
+	words_store_told(writing, &place, 1);
+}
+
+/* By who serves the slot now; if that is not who should, it is held for its base owner. */
+static void store_served(struct writing *writing, const struct overlay_change *change)
+{
+	const struct pool *pool = writing->pool;
+	uint16_t owner = pool->owners[change->place], base = change->base;
+	uint16_t other = owner == change->owner ? change->other : base;
+
+	store(writing, change->slot,
+	      word_of(pool, change->place, base, owner) | other_in_word(pool, other));
+}
+
+static void store_each(void *arg, const struct overlay_change *changes, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		store_served(arg, &changes[i]);
+}
+
+static struct overlay_change change_in_ring(const struct writing *writing, uint32_t slot,
+					    uint32_t owner, uint32_t other)
+{
+	return (struct overlay_change){
+		.place = slot,
+		.slot = slot,
+		.base = pool_base(writing->pool, slot),
+		.owner = pool_narrow(owner),
+		.other = pool_narrow(other),
+	};
+}
+
+static void store_one(void *arg, uint32_t slot, uint32_t owner, uint32_t other)
+{
+	struct overlay_change change = change_in_ring(arg, slot, owner, other);
+
+	store_served(arg, &change);
 }
 
 void words_store_all(struct writing *writing)
 {
 	const struct pool *pool = writing->pool;
-	bool plain = !pool->transitions.count && !pool->doubt_ms;
 
-	for (uint32_t slot = 0; plain && slot < pool->size; slot++)
-		store(writing, slot, plain_word(pool, slot));
-	for (uint32_t slot = 0; !plain && slot < pool->size; slot++)
-		words_store(writing, slot);
+	if (pool->ring) {
+		ring_apply(pool->ring, NULL, pool->was, store_one, writing);
+		return;
+	}
+	overlay_change(pool->overlay, NULL, pool->was, store_each, writing);
+	for (uint32_t i = pool->size; i-- > 0 && pool_base(pool, i) == NOBODY;)
+		store(writing, pool_slot(pool, i), word_of(pool, i, NOBODY, NOBODY));
 }
 
 /* May a flow have begun on it because the slot's word names it as the other owner? */
@@ -75,62 +127,78 @@ static bool may_have_begun(const struct pool *pool, uint16_t member)
  * nodes, which know the members all: they are the awaited one's, and what begins here meanwhile is
  * recorded. When that one comes there is nobody else whose flows have no entries.
  */
-static bool stands_in(const struct writing *writing, uint32_t slot, uint16_t owner)
+static bool stands_in(const struct writing *writing, uint16_t base, uint16_t owner)
 {
-	const struct pool *pool = writing->pool;
-	uint32_t base = pool->base[slot];
-
 	return writing->starts && owner != NOBODY && owner != base &&
-	       members_is_awaited(&pool->members, base);
+	       members_is_awaited(&writing->pool->members, base);
+}
+
+/* Who has flows without entries if it has had a slot: nobody where they are cut. */
+static uint32_t flows_of(const struct pool *pool, uint16_t member)
+{
+	return pool->cut[member] ? 0 : index_of(pool, member);
 }
 
 /*
- * The slot goes from `before` to `owner`. Amid a start, one who is heard of for the first time has
- * it from who only stood in; and after a restart amid it what is said of the time before is later
- * than the words.
+ * The slot goes from `before` to `owner`. One who is heard of for the first time has it from who
+ * only stood in; and after a restart amid the start what is said of the time before is later than
+ * the words.
  */
-static void begin_transition(struct writing *writing, uint32_t slot, uint16_t before,
+static void begin_amid_start(struct writing *writing, uint32_t place, uint16_t before,
 			     uint16_t owner)
 {
 	struct pool *pool = writing->pool;
 	struct transitions *transitions = &pool->transitions;
-	uint32_t from = pool->cut[before] ? 0 : index_of(pool, before);
+	uint32_t from = flows_of(pool, before);
 
-	if (writing->starts && owner != NOBODY && !pool->seen[owner])
-		transition_come(transitions, slot, index_of(pool, owner), writing->now_ms);
-	else if (writing->starts && pool->adopted)
-		transition_await(transitions, slot, from, writing->now_ms);
+	if (owner != NOBODY && !pool->seen[owner])
+		transition_come(transitions, place, index_of(pool, owner), writing->now_ms);
+	else if (pool->adopted)
+		transition_await(transitions, place, from, writing->now_ms);
 	else
-		transition_begin(transitions, slot, from, writing->now_ms);
+		transition_begin(transitions, place, from, writing->now_ms);
 }
 
 /* Who had the slot and who gets it, by their shares of before and now. */
 static void count_move(struct pool *pool, uint16_t before, uint16_t owner)
 {
+	pool->slots_of[(uint16_t)(owner + 1)]++;
+	pool->slots_of[(uint16_t)(before + 1)]--;
 	pool->moves.slots += before != NOBODY;
 	if (pool->settled && before != NOBODY && owner != NOBODY)
 		pool->moves.collateral += pool->now[before] >= pool->was[before] &&
 					  pool->now[owner] <= pool->was[owner];
 }
 
-static void change_owner(struct writing *writing, uint32_t slot, uint16_t owner)
+/* A transition that is no more than that begins in change_owner. */
+static void begin_specially(struct writing *writing, uint32_t place, uint16_t base, uint16_t before)
 {
 	struct pool *pool = writing->pool;
 	struct transitions *transitions = &pool->transitions;
-	struct serving *served = &pool->served[slot];
-	uint16_t before = served->owner;
+	uint16_t owner = pool->owners[place];
 
-	pool->slots_of[(uint16_t)(owner + 1)]++;
-	pool->slots_of[(uint16_t)(before + 1)]--;
-	served->owner = owner;
-	count_move(pool, before, owner);
-	if (stands_in(writing, slot, owner))
-		transition_await(transitions, slot, index_of(pool, pool_narrow(pool->base[slot])),
-				 writing->now_ms);
+	if (stands_in(writing, base, owner))
+		transition_await(transitions, place, index_of(pool, base), writing->now_ms);
 	else if (before != NOBODY)
-		begin_transition(writing, slot, before, owner);
-	else if (served->other != owner && may_have_begun(pool, served->other))
-		transition_begin(transitions, slot, 0, writing->now_ms);
+		begin_amid_start(writing, place, before, owner);
+	/* While nobody serves, words name the base owner. */
+	else if (pool->settled && base != owner && may_have_begun(pool, base))
+		transition_begin(transitions, place, 0, writing->now_ms);
+}
+
+/* Returns what the slot's word says of its transition after that. */
+static inline uint64_t change_owner(struct writing *writing, uint32_t place, uint16_t base,
+				    uint16_t before, uint16_t owner)
+{
+	struct pool *pool = writing->pool;
+
+	pool->owners[place] = owner;
+	count_move(pool, before, owner);
+	if (!writing->starts && before != NOBODY)
+		return transition_begin(&pool->transitions, place, flows_of(pool, before),
+					writing->now_ms);
+	begin_specially(writing, place, base, before);
+	return transition_word(&pool->transitions, place);
 }
 
 /*
@@ -138,69 +206,74 @@ static void change_owner(struct writing *writing, uint32_t slot, uint16_t owner)
  * result: whoever the overlay names in its place would be a third owner, for seconds. In a fresh
  * table there is nobody to stay with.
  */
-static bool holds(const struct pool *pool, uint32_t slot)
+static bool holds(const struct pool *pool, uint16_t base, uint16_t owner)
 {
-	uint16_t owner = pool->served[slot].owner;
-
 	return (pool->adopted || pool->inherited) && owner != NOBODY &&
-	       pool->members.items[owner].share > 0 &&
-	       members_is_awaited(&pool->members, pool->base[slot]);
+	       pool->members.items[owner].share > 0 && members_is_awaited(&pool->members, base);
 }
 
-static void serve_slot(struct writing *writing, const struct overlay_change *change)
+static void serve_place(struct writing *writing, const struct overlay_change *change)
 {
 	struct pool *pool = writing->pool;
-	struct serving *served = &pool->served[change->slot];
-	struct serving wanted = {pool_narrow(change->owner), pool_narrow(change->other)};
+	uint16_t before = pool->owners[change->place], owner = change->owner;
+	uint16_t base = change->base, other = change->other;
+	uint64_t transition;
 
-	if (served->owner != wanted.owner && holds(pool, change->slot)) {
-		wanted = (struct serving){served->owner, pool_narrow(change->base)};
+	if (before != owner && holds(pool, base, before)) {
+		owner = before;
+		other = base;
 		pool->held++;
 	}
-	if (served->owner == wanted.owner && served->other == wanted.other)
-		return;
-	if (served->owner != wanted.owner)
-		change_owner(writing, change->slot, wanted.owner);
-	served->other = wanted.other;
-	words_store(writing, change->slot);
+	if (before != owner)
+		transition = change_owner(writing, change->place, base, before, owner);
+	else
+		transition = transition_word(&pool->transitions, change->place);
+	store(writing, change->slot,
+	      word_beside(pool, base, owner) | transition | other_in_word(pool, other));
+}
+
+/* Its base owner goes on to serve, so nothing is to be known of it but that. */
+static void serve_kept(struct writing *writing, const struct overlay_change *change)
+{
+	const struct pool *pool = writing->pool;
+	uint16_t base = change->base;
+
+	store(writing, change->slot,
+	      word_of(pool, change->place, base, base) |
+		      other_in_word(pool, change->other));
 }
 
 /*
  * Slots lie far apart, and memory answers many questions in the time of one if they are asked at
- * once. So the lines that a batch needs are read before, in loops that do nothing else: serving is
- * too long for a processor to see the next slot's beyond it. (Prefetching them did not help.)
+ * once. So the words of a batch are read before, in a loop that does nothing else: serving is too
+ * long for a processor to see the next slot's beyond it. (Prefetching them did not help.)
  */
-static void touch(const struct writing *writing, const struct overlay_change *changes, size_t count)
+static void touch(const uint64_t *slots, const struct overlay_change *changes, size_t count)
 {
-	const struct pool *pool = writing->pool;
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < count; i++)
-		sum += pool->served[changes[i].slot].owner;
-	for (size_t i = 0; writing->slots && i < count; i++)
-		sum += writing->slots[changes[i].slot];
-	for (size_t i = 0; i < count; i++) {
-		uint32_t slot = changes[i].slot;
-
-		if (pool->served[slot].owner != pool_narrow(changes[i].owner))
-			sum += pool->transitions.slots[slot].since_ms;
-	}
+		sum += slots[changes[i].slot];
 	__asm__ volatile("" ::"r"(sum));
 }
 
 void words_serve(void *arg, const struct overlay_change *changes, size_t count)
 {
-	struct writing *writing = arg;
+	const struct writing *writing = arg;
 
-	touch(writing, changes, count);
-	for (size_t i = 0; i < count; i++)
-		serve_slot(writing, &changes[i]);
+	if (writing->slots)
+		touch(writing->slots, changes, count);
+	for (size_t i = 0; i < count; i++) {
+		if (changes[i].kept)
+			serve_kept(arg, &changes[i]);
+		else
+			serve_place(arg, &changes[i]);
+	}
 }
 
 void words_serve_one(void *arg, uint32_t slot, uint32_t owner, uint32_t other)
 {
-	struct writing *writing = arg;
-	struct overlay_change change = {slot, writing->pool->base[slot], owner, other};
+	struct overlay_change change = change_in_ring(arg, slot, owner, other);
 
-	serve_slot(writing, &change);
+	words_serve(arg, &change, 1);
 }

@@ -17,11 +17,12 @@ struct writing {
 	bool starts; /* the pool comes to know its members */
 };
 
-/* Brings a slot's word to what is known of it. */
-void words_store(struct writing *writing, uint32_t slot);
+/* Brings the word of a place's slot to what is known of it; its other owner stays. */
+void words_store(struct writing *writing, uint32_t place);
+/* All words, whatever is in them. */
 void words_store_all(struct writing *writing);
 /* For transition.h, which tells of slots whose words change; `arg` is the writing. */
-void words_store_told(void *arg, uint32_t slot);
+void words_store_told(void *arg, const uint32_t *places, size_t count);
 /* For the overlay and the ring, which tell who is to serve: an overlay_answers, and an
  * overlay_answer. */
 void words_serve(void *arg, const struct overlay_change *changes, size_t count);
