@@ -116,7 +116,7 @@ static void flush_changes(struct state *state)
 
 /* If nobody is to be borrowed from, the base owner serves what it lent. */
 static inline void tell(struct state *state, uint32_t place, uint32_t slot, const struct run *own,
-		 uint16_t borrowed)
+			uint16_t borrowed)
 {
 	uint16_t base = own->member;
 	bool serves = place < own->limit || (borrowed == OVERLAY_NOBODY && state->share[base] > 0);
@@ -244,8 +244,8 @@ static void flush_walkers(struct state *state)
 }
 
 /*
- * By the first two candidates: who is usable wholly, if nobody before is at all; or by a walk. Which
- * of both nobody could foresee, so the slot is noted as one of either and counted as one.
+ * By the first two candidates: who is usable wholly, if nobody before is at all; or by a walk.
+ * Which of both nobody could foresee, so the slot is noted as one of either and counted as one.
  */
 static inline void answer(struct state *state, struct follower it, uint32_t run, uint32_t first)
 {

@@ -64,10 +64,12 @@ in_section() {
 	mine' "$ROOT/docs/weir.8" | grep -o 'Fl -[a-z-]*' | sed 's/^Fl -/--/'
 }
 
-# same_options COMMAND: its help has what the manual's synopsis has, and all of that is in the manual.
+# same_options COMMAND: its help has what the manual's synopsis has, and all of that is in the
+# manual.
 same_options() {
 	local help wrong
-	help=$("$WEIR" "$1" --help | grep -oE '(^|[^a-z-])--[a-z][a-z-]*' | grep -o -- '--.*' | sort -u)
+	help=$("$WEIR" "$1" --help | grep -oE '(^|[^a-z-])--[a-z][a-z-]*' | grep -o -- '--.*' |
+		sort -u)
 	wrong=$(
 		comm -13 - <(in_synopsis "$1") <<<"$help"
 		comm -23 - <((in_synopsis "$1"; in_section "$1") | sort -u) <<<"$help"
