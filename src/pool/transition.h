@@ -64,7 +64,8 @@ static inline uint64_t transition_word(const struct transitions *all, uint32_t a
 }
 
 /* transition_begin, whatever is known of the slot. */
-uint64_t transition_begin_any(struct transitions *all, uint32_t slot, uint32_t from, uint64_t now_ms);
+uint64_t transition_begin_any(struct transitions *all, uint32_t slot, uint32_t from,
+			      uint64_t now_ms);
 
 /*
  * The slot goes from the backend of record `from` to another. `from` 0: flows from before have

@@ -239,8 +239,7 @@ static void serve_kept(struct writing *writing, const struct overlay_change *cha
 	uint16_t base = change->base;
 
 	store(writing, change->slot,
-	      word_of(pool, change->place, base, base) |
-		      other_in_word(pool, change->other));
+	      word_of(pool, change->place, base, base) | other_in_word(pool, change->other));
 }
 
 /*
