@@ -43,7 +43,7 @@
 #include "hash/maglev.h"
 #include "hash/overlay_table.h"
 
-enum { RINGS = 8, NEAR = 16, BATCH = 256 };
+enum { RINGS = 8, NEAR = 16, BATCH = 512 };
 
 #define PENDING (HASH_NOBODY - 1) /* what a walk finds that finds nobody */
 
@@ -83,8 +83,10 @@ static void walk(const struct overlay *overlay, struct walker *walkers, uint32_t
 {
 	uint16_t left[BATCH];
 
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++) {
 		left[i] = (uint16_t)i;
+		walkers[i].at = walkers[i].place;
+	}
 	for (uint32_t step = 1; step <= OVERLAY_STEPS && count > 0; step++) {
 		uint32_t still = 0;
 
@@ -250,6 +252,7 @@ static void flush_walkers(struct state *state)
 static inline void answer(struct state *state, struct follower it, uint32_t run, uint32_t first)
 {
 	const struct run *runs = state->overlay->runs, *own = &runs[run], *found;
+	struct walker *walker = &state->walkers[state->walker_count];
 	bool here = it.place < own->limit, known;
 
 	found = &runs[runs[first].usable == NOWHERE ? it.second : first];
@@ -262,8 +265,9 @@ static inline void answer(struct state *state, struct follower it, uint32_t run,
 		.other = here ? found->member : own->member,
 		.kept = it.place < own->steady,
 	};
-	state->walkers[state->walker_count] =
-		(struct walker){.place = it.place, .slot = it.slot, .run = run, .at = it.place};
+	walker->place = it.place;
+	walker->slot = it.slot;
+	walker->run = run;
 	state->change_count += known;
 	state->walker_count += !known;
 	if (state->change_count == BATCH)
