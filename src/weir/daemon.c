@@ -98,25 +98,26 @@ static void raise_descriptors(void)
 }
 
 /* What only the first start after a boot needs; then nothing else of it. */
-static int drop_privileges(const struct daemon *daemon, enum privileges privileges, struct err *err)
+static int drop_privileges(const struct privileges_files *files, enum privileges privileges,
+			   struct err *err)
 {
 	int error = link_mount_bpffs(err);
 
-	return error ? error : privileges_drop(privileges, daemon->file, err);
+	return error ? error : privileges_drop(privileges, files, err);
 }
 
 int daemon_open(struct daemon *daemon, enum privileges privileges, const char *name,
-		const char *file, struct err *err)
+		const struct privileges_files *files, struct err *err)
 {
 	const char *prefix = privileges == PRIVILEGES_AGENT ? "agent-" : "";
 	int error;
 
-	*daemon = (struct daemon){.file = file, .started_ns = time_now_ns()};
+	*daemon = (struct daemon){.file = files->first, .started_ns = time_now_ns()};
 	instance_init(&daemon->instance, prefix, name);
 	error = instance_lock(&daemon->instance, err);
 	if (error)
 		return error;
-	error = drop_privileges(daemon, privileges, err);
+	error = drop_privileges(files, privileges, err);
 	if (error) {
 		instance_unlock(&daemon->instance);
 		return error;

@@ -22,7 +22,10 @@ int again_prepare(const char *file, struct err *err);
  * and leave all at work that was to go. So these signals wait from before the one has let go of
  * them until the other takes them.
  */
-#define AGAIN_SIGNALS {SIGTERM, SIGINT, SIGHUP}
+#define AGAIN_SIGNALS                   \
+	{                               \
+		SIGTERM, SIGINT, SIGHUP \
+	}
 void again_hold_signals(void);
 void again_take_signals(void);
 /* Does not return but for a failure: -errno. Descriptors that are not for it must be closed. */
