@@ -208,6 +208,19 @@ must "it is in use again" weir node undrain --node "$TAG-lb1"
 must "and used" wait_for 5 router_uses 2
 must "requests go on" serving 60
 
+# --- a node is stopped before routers have met it again ---
+
+runs() { [ "$(grep -c 'msg="running"' "$DIR/lb2.log")" -ge "$1" ]; }
+count=$(grep -c 'msg="running"' "$DIR/lb2.log")
+end lb2 KILL
+node_spawn 2
+must "a killed node runs again" wait_for 10 runs $((count + 1))
+must "SIGTERM ends it at once" end lb2
+must "the routes that were kept of it are gone" wait_for 5 router_uses 1
+must "requests go on" serving 60
+node_start 2
+must "it is used again" wait_for 20 router_uses 2
+
 # --- a node is stopped ---
 
 must "SIGTERM ends a node" end lb2
