@@ -102,11 +102,12 @@ static void raise_descriptors(void)
 }
 
 /* What only the first start after a boot needs; then nothing else of it. */
-static int drop_privileges(const struct daemon *daemon, enum privileges privileges, struct err *err)
+static int drop_privileges(const struct privileges_files *files, enum privileges privileges,
+			   struct err *err)
 {
 	int error = link_mount_bpffs(err);
 
-	return error ? error : privileges_drop(privileges, daemon->file, err);
+	return error ? error : privileges_drop(privileges, files, err);
 }
 
 static void keep_event(void *arg, const struct event *event)
@@ -115,13 +116,13 @@ static void keep_event(void *arg, const struct event *event)
 }
 
 int daemon_open(struct daemon *daemon, enum privileges privileges, const char *name,
-		const char *file, struct err *err)
+		const struct privileges_files *files, struct err *err)
 {
 	const char *prefix = privileges == PRIVILEGES_AGENT ? "agent-" : "";
 	int error;
 
-	*daemon =
-		(struct daemon){.file = file, .started_ns = time_now_ns(), .events = events_new()};
+	*daemon = (struct daemon){
+		.file = files->first, .started_ns = time_now_ns(), .events = events_new()};
 	if (!daemon->events)
 		return err_set(err, -ENOMEM, "out of memory");
 	instance_init(&daemon->instance, prefix, name);
@@ -130,7 +131,7 @@ int daemon_open(struct daemon *daemon, enum privileges privileges, const char *n
 		events_free(daemon->events);
 		return error;
 	}
-	error = drop_privileges(daemon, privileges, err);
+	error = drop_privileges(files, privileges, err);
 	if (error) {
 		instance_unlock(&daemon->instance);
 		events_free(daemon->events);

@@ -69,7 +69,7 @@ struct daemon {
 
 /* Takes the lock, gives privileges up, readies the loop. `name` as instance_init. */
 int daemon_open(struct daemon *daemon, enum privileges privileges, const char *name,
-		const char *file, struct err *err);
+		const struct privileges_files *files, struct err *err);
 /* Answers on the control socket from now on. `request` may be NULL. */
 int daemon_listen(struct daemon *daemon, daemon_report *report, daemon_request *request, void *arg,
 		  struct err *err);

@@ -208,6 +208,26 @@ must "it is in use again" weir node undrain --node "$TAG-lb1"
 must "and used" wait_for 5 router_uses 2
 must "requests go on" serving 60
 
+# --- a node is stopped before routers have met it again ---
+
+runs() { [ "$(grep -c 'msg="running"' "$DIR/lb2.log")" -ge "$1" ]; }
+ends() { tac "$DIR/lb2.log" | sed '/msg="running"/q' | grep -q 'msg="stopping"'; }
+last_withdrew() { tac "$DIR/lb2.log" | sed '/msg="running"/q' | grep -q "routes are withdrawn"; }
+count=$(grep -c 'msg="running"' "$DIR/lb2.log")
+kill -STOP "${CHILD[bird]}"
+end lb2 KILL
+node_spawn 2
+must "a killed node runs again" wait_for 10 runs $((count + 1))
+kill -TERM "${CHILD[lb2]}"
+must "SIGTERM ends it" wait_for 5 ends
+kill -CONT "${CHILD[bird]}"
+must "with status 0" finished lb2
+must "after its routers were told" last_withdrew
+must "the routes that were kept of it are gone" wait_for 5 router_uses 1
+must "requests go on" serving 60
+node_start 2
+must "it is used again" wait_for 20 router_uses 2
+
 # --- a node is stopped ---
 
 must "SIGTERM ends a node" end lb2

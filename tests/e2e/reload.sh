@@ -252,6 +252,14 @@ config >"$DIR/new.yaml"
 services >"$DIR/wrong.yaml"
 must "it is taken up when it is mended" wait_for 5 applied $((generation + 2))
 
+# What only the right to read all files reads at the start is read later, too.
+end lb1 KILL
+chown nobody "$DIR/wrong.yaml"
+chmod 600 "$DIR/wrong.yaml"
+node_spawn 1
+must "a second file that is somebody else's is taken" wait_for 15 up
+must "and read again" reload
+
 control stop
 must "the clients end" wait_for 30 grep -q '^report end ' "$DIR/clients.log"
 grep '^broken' "$DIR/clients.log"

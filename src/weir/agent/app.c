@@ -313,7 +313,8 @@ int agent_app_run(const struct conf_agent *conf, const char *file, bool *ret_aga
 {
 	struct agent_app app = {.conf = conf};
 	enum daemon_end end = DAEMON_STOP;
-	int error = daemon_open(&app.daemon, PRIVILEGES_AGENT, conf->name, file, err);
+	const struct privileges_files files = {.first = file};
+	int error = daemon_open(&app.daemon, PRIVILEGES_AGENT, conf->name, &files, err);
 
 	if (error)
 		return error;

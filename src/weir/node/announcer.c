@@ -18,6 +18,11 @@
 #include "weir/node/announcer_state.h"
 #include "weir/node/watch.h"
 
+enum {
+	MEET_MS = 8000,     /* at an end, for routers that know of the daemon before this one */
+	MEET_LOOK_MS = 100, /* between looks at them */
+};
+
 _Static_assert(CONF_COMMUNITIES_MAX <= (int)BGP_COMMUNITIES_MAX &&
 		       CONF_PREPEND_MAX <= (int)BGP_PREPEND_MAX &&
 		       CONF_PEERS_MAX <= (int)BGP_PEERS_MAX &&
@@ -312,6 +317,8 @@ static int begin(struct announcer *announcer, bool restarting, struct err *err)
 		return err_set(err, -ENOMEM, "out of memory");
 	if (restarting)
 		policy_assume_served(announcer->policy);
+	if (restarting)
+		announcer->kept_until_ms = time_now_ms() + app->conf->bgp.graceful_restart_ms;
 	if (announcer->via == CONF_VIA_KERNEL_ROUTE)
 		return 0;
 	return routers_open(&app->daemon.loop, &app->conf->bgp, restarting, &announcer->routers,
@@ -482,18 +489,10 @@ static bool is_known_anywhere(const struct announcer *announcer)
 	return any;
 }
 
-void announcer_end(void *arg, enum daemon_end end)
+static void end_routes(struct announcer *announcer, bool stop)
 {
-	struct app *app = arg;
-	struct announcer *announcer = app->announcer;
-	bool known = announcer && is_known_anywhere(announcer), stop = end == DAEMON_STOP;
+	bool known = is_known_anywhere(announcer);
 
-	if (!announcer) {
-		daemon_end_now(&app->daemon);
-		return;
-	}
-	announcer->ending = true;
-	uv_timer_stop(&announcer->step);
 	if (announcer->routers)
 		bgp_stop(routers_bgp(announcer->routers),
 			 stop ? BGP_STOP_PLANNED : BGP_STOP_RESTART,
@@ -502,6 +501,50 @@ void announcer_end(void *arg, enum daemon_end end)
 		withdraw_kernel_routes(announcer);
 	if (!announcer->routers)
 		(stop && known ? on_stopped : on_left)(announcer);
+}
+
+static bool has_to_meet(const struct announcer *announcer)
+{
+	return announcer->routers && time_now_ms() < announcer->kept_until_ms &&
+	       !routers_are_met(announcer->routers);
+}
+
+/*
+ * A router that keeps the routes of the daemon before this one would send packets here for long
+ * after nothing is attached any more. It is told first, if it can be met soon.
+ */
+static void on_meeting(uv_timer_t *timer)
+{
+	struct announcer *announcer = timer->data;
+
+	if (has_to_meet(announcer) && time_now_ms() < announcer->meet_until_ms) {
+		uv_timer_start(timer, on_meeting, MEET_LOOK_MS, 0);
+		return;
+	}
+	if (has_to_meet(announcer))
+		log_warn("a router that may keep this node's routes could not be told of its end",
+			 "waited_ms=%d", MEET_MS);
+	end_routes(announcer, true);
+}
+
+void announcer_end(void *arg, enum daemon_end end)
+{
+	struct app *app = arg;
+	struct announcer *announcer = app->announcer;
+	bool is_first;
+
+	if (!announcer) {
+		daemon_end_now(&app->daemon);
+		return;
+	}
+	is_first = !announcer->ending;
+	announcer->ending = true;
+	uv_timer_stop(&announcer->step);
+	announcer->meet_until_ms = time_now_ms() + MEET_MS;
+	if (end == DAEMON_STOP && is_first)
+		on_meeting(&announcer->wait);
+	else
+		end_routes(announcer, end == DAEMON_STOP);
 }
 
 static void on_closed(uv_handle_t *handle)

@@ -26,8 +26,11 @@ struct announcer {
 	struct policy *policy;
 	struct told *told;
 	size_t told_count;
-	bool ready;  /* every check had a result, so the first set of routes is complete */
-	bool ending; /* nothing is announced any more */
+	bool ready; /* every check had a result, so the first set of routes is complete */
+	uint64_t
+		kept_until_ms; /* routers keep routes of the daemon before this one; 0: none does */
+	uint64_t meet_until_ms; /* how long the end waits for them */
+	bool ending;            /* nothing is announced any more */
 	uv_timer_t soon, deadline, step, wait;
 	unsigned handles; /* that are open */
 	struct by_hand by_hand;

@@ -317,7 +317,8 @@ int app_run(const struct conf *conf, const char *file, bool *ret_again, struct e
 {
 	struct app app = {.conf = conf};
 	enum daemon_end end = DAEMON_STOP;
-	int ret = daemon_open(&app.daemon, PRIVILEGES_NODE, conf->node.name, file, err);
+	const struct privileges_files files = {file, conf->source_file};
+	int ret = daemon_open(&app.daemon, PRIVILEGES_NODE, conf->node.name, &files, err);
 
 	if (ret)
 		return ret;

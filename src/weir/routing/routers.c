@@ -310,6 +310,15 @@ bool routers_know_any(const struct routers *routers)
 	return false;
 }
 
+bool routers_are_met(const struct routers *routers)
+{
+	for (size_t i = 0; i < routers->count; i++) {
+		if (bgp_peer_status(routers->list[i]->peer)->state != BGP_PEER_ESTABLISHED)
+			return false;
+	}
+	return true;
+}
+
 void routers_leave(struct routers *routers)
 {
 	for (size_t i = 0; i < routers->count; i++)

@@ -28,6 +28,8 @@ int routers_open(uv_loop_t *loop, const struct conf_bgp *conf, bool restarting,
 bool routers_take(struct routers *routers, const struct conf_bgp *conf);
 /* The speaker, for routes. */
 struct bgp *routers_bgp(const struct routers *routers);
+/* Each has a session. */
+bool routers_are_met(const struct routers *routers);
 /* Routes that some router has been told of: what a stop has to wait for. */
 bool routers_know_any(const struct routers *routers);
 /* Tells every router that it is none any more, and forgets it: its routes go, none is kept. */

@@ -61,33 +61,43 @@ static int apply(capng_select_t what, struct err *err)
 		       strerror(errno ? errno : EPERM));
 }
 
-/* Can the file be read without the capabilities that read everything? They come back after. */
-static int needs_read_search(enum privileges which, const char *file, bool *ret, struct err *err)
+static bool is_closed(const char *file)
+{
+	return file && strcmp(file, "-") != 0 && faccessat(AT_FDCWD, file, R_OK, AT_EACCESS) &&
+	       errno == EACCES;
+}
+
+/* Which file cannot be read without the capabilities that read everything? They come back after. */
+static int needs_read_search(enum privileges which, const struct privileges_files *files,
+			     const char **ret, struct err *err)
 {
 	int error;
 
-	*ret = false;
-	if (!is_permitted(CAP_DAC_READ_SEARCH) || strcmp(file, "-") == 0)
+	*ret = NULL;
+	if (!is_permitted(CAP_DAC_READ_SEARCH))
 		return 0;
 	leave_only(which, false, CAPNG_EFFECTIVE);
 	error = apply(CAPNG_SELECT_CAPS, err);
 	if (error)
 		return error;
-	*ret = faccessat(AT_FDCWD, file, R_OK, AT_EACCESS) && errno == EACCES;
+	if (is_closed(files->first))
+		*ret = files->first;
+	else if (is_closed(files->second))
+		*ret = files->second;
 	return 0;
 }
 
-static void say_kept(bool read_search, const char *file)
+static void say_kept(const char *closed)
 {
 	char *names = capng_print_caps_text(CAPNG_PRINT_BUFFER, CAPNG_PERMITTED);
 
 	log_info("privileges are given up but for what is needed", "kept=%s",
 		 log_quote(names ? names : "?").text);
 	free(names);
-	if (read_search)
+	if (closed)
 		log_warn("the right to read all files is kept, for only by that the configuration "
 			 "can be read; root should own it and its directory",
-			 "file=%s", log_quote(file).text);
+			 "file=%s", log_quote(closed).text);
 }
 
 /* Who may not touch the bounding set lacks CAP_SETPCAP; what it starts gains nothing all the same,
@@ -97,15 +107,15 @@ static int bound(struct err *err)
 	return is_permitted(CAP_SETPCAP) ? apply(CAPNG_SELECT_BOUNDS, err) : 0;
 }
 
-int privileges_drop(enum privileges which, const char *file, struct err *err)
+int privileges_drop(enum privileges which, const struct privileges_files *files, struct err *err)
 {
-	bool read_search;
+	const char *closed;
 	int error;
 
 	capng_clear(CAPNG_SELECT_ALL);
 	if (capng_get_caps_process())
 		return err_set(err, -EPERM, "the process's capabilities cannot be read");
-	error = needs_read_search(which, file, &read_search, err);
+	error = needs_read_search(which, files, &closed, err);
 	if (error)
 		return error;
 	capng_get_caps_process();
@@ -117,17 +127,17 @@ int privileges_drop(enum privileges which, const char *file, struct err *err)
 	error = apply(CAPNG_SELECT_CAPS, err);
 	if (error)
 		return error;
-	leave_only(which, read_search, CAPNG_BOUNDING_SET);
+	leave_only(which, closed != NULL, CAPNG_BOUNDING_SET);
 	error = bound(err);
 	if (error)
 		return error;
-	leave_only(which, read_search,
+	leave_only(which, closed != NULL,
 		   CAPNG_EFFECTIVE | CAPNG_PERMITTED | CAPNG_INHERITABLE | CAPNG_AMBIENT);
 	error = apply(CAPNG_SELECT_CAPS, err);
 	if (error)
 		return error;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return err_set(err, -errno, "no_new_privs: %s", strerror(errno));
-	say_kept(read_search, file);
+	say_kept(closed);
 	return 0;
 }

@@ -11,9 +11,14 @@
 
 enum privileges { PRIVILEGES_NODE, PRIVILEGES_AGENT };
 
+/* The configuration, and what that names as a second file, or NULL. */
+struct privileges_files {
+	const char *first, *second;
+};
+
 /*
- * `file` is the configuration, which is read again later: where that takes CAP_DAC_READ_SEARCH (a
- * file of somebody else's, in a closed directory) this is kept, too. What this process has not is
+ * The files are read again later: where that takes CAP_DAC_READ_SEARCH (one of somebody else's, in
+ * a closed directory) this is kept, too. What this process has not is
  * not missed here, but by what needs it. -errno: nothing was given up.
  */
-int privileges_drop(enum privileges which, const char *file, struct err *err);
+int privileges_drop(enum privileges which, const struct privileges_files *files, struct err *err);
