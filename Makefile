@@ -44,6 +44,7 @@ FUZZ := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/*_fuzz.c))
 # A make below this one, that reads the machine anew; it shares a job server if there is one.
 SUBMAKE = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 
+needs = $(if $(shell command -v $(1)),,$(error $(1) is missing: tools/deps --build installs it))
 # A short line for each step; V=1 shows the commands.
 say = $(if $(V),,@echo "  $(1) $@" &&)
 
@@ -60,7 +61,7 @@ $(BUILD)/%.o: %.c Makefile | $(SKEL)
 	$(call say,CC )$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/%.bpf.o: %.bpf.c Makefile
-	@mkdir -p $(@D)
+	$(call needs,$(CLANG))@mkdir -p $(@D)
 	$(call say,BPF)$(CLANG) $(BPF_CFLAGS) -MMD -MP -c -o $@ $<
 
 # A skeleton is named after its program, whatever the program's room.
@@ -147,4 +148,4 @@ help: ## this list
 
 .PHONY: all units fuzzers test-builds fuzz-build demo chaos test test-full test-kernel lint bench fuzz install deb clean help
 .SECONDARY .DELETE_ON_ERROR:
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)

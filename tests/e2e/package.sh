@@ -32,7 +32,14 @@ needs_all() {
 		sed 's/.*/ &,/' | grep -vxFf "$ROOT/debian/control"
 }
 
+# What a package that was not finished leaves: a directory in the build that is called as files are
+# which make includes.
+unhindered() { mkdir -p "$DIR/build/09-conf.d" && make -sC "$ROOT" BUILD="$DIR/build" help; }
+listed() { "$ROOT/tools/deps" --list | grep -qx build-essential; }
+
 netns_begin
+must "make is not hindered by a directory of the build" unhindered
+must "dpkg-buildpackage's own needs are in tools/deps" listed
 must "debian/control has the libraries of tools/deps" needs_all
 must "the package is made" makes
 cp "$DIR"/deb/weir_*.deb "$DIR/weir.deb"
