@@ -247,16 +247,16 @@ static void flush_walkers(struct state *state)
 
 /*
  * By the first two candidates: who is usable wholly, if nobody before is at all; or by a walk.
- * Which of both nobody could foresee, so the slot is noted as one of either and counted as one.
+ * Which of both nobody could foresee, so the slot is noted as either and counted as one.
  */
-static inline void answer(struct state *state, struct follower it, uint32_t run, uint32_t first)
+static inline void answer(struct state *state, struct follower it, const struct run *own,
+			  const struct run *first)
 {
-	const struct run *runs = state->overlay->runs, *own = &runs[run], *found;
+	const struct run *runs = state->overlay->runs;
+	const struct run *found = first->usable == NOWHERE ? &runs[it.second] : first;
 	struct walker *walker = &state->walkers[state->walker_count];
-	bool here = it.place < own->limit, known;
+	bool here = it.place < own->limit, known = found->usable == WHOLLY;
 
-	found = &runs[runs[first].usable == NOWHERE ? it.second : first];
-	known = found->usable == WHOLLY;
 	state->changes[state->change_count] = (struct overlay_change){
 		.place = it.place,
 		.slot = it.slot,
@@ -267,7 +267,7 @@ static inline void answer(struct state *state, struct follower it, uint32_t run,
 	};
 	walker->place = it.place;
 	walker->slot = it.slot;
-	walker->run = run;
+	walker->run = (uint32_t)(own - runs);
 	state->change_count += known;
 	state->walker_count += !known;
 	if (state->change_count == BATCH)
@@ -279,13 +279,13 @@ static inline void answer(struct state *state, struct follower it, uint32_t run,
 /* All places of a run that are not steady. */
 static void answer_run(struct state *state, uint32_t run)
 {
-	const struct overlay *overlay = state->overlay;
+	const struct run *runs = state->overlay->runs, *own = &runs[run];
+	const struct place *places = state->overlay->places;
 
-	for (uint32_t i = overlay->runs[run].steady; i < overlay->runs[run].end; i++) {
-		const struct place *place = &overlay->places[i];
-		struct follower it = {i, place->slot, place->second};
+	for (uint32_t i = own->steady, end = own->end; i < end; i++) {
+		struct follower it = {i, places[i].slot, places[i].second};
 
-		answer(state, it, run, place->first);
+		answer(state, it, own, &runs[places[i].first]);
 	}
 }
 
@@ -293,26 +293,28 @@ static void answer_run(struct state *state, uint32_t run)
 static void answer_group(struct state *state, uint32_t run)
 {
 	const struct overlay *overlay = state->overlay;
-	uint32_t begin = 0, steady = 0, own = 0;
+	const struct follower *followers = overlay->followers;
+	const struct run *own = overlay->runs, *first = &overlay->runs[run];
+	uint32_t begin = 0, steady = 0, end = overlay->group_end[run];
 
 	if (run < overlay->run_count) {
-		begin = overlay->runs[run].begin;
-		steady = overlay->runs[run].steady;
+		begin = first->begin;
+		steady = first->steady;
 	}
-	for (uint32_t i = run ? overlay->group_end[run - 1] : 0; i < overlay->group_end[run]; i++) {
-		struct follower it = overlay->followers[i];
-		uint32_t first;
+	for (uint32_t i = run ? overlay->group_end[run - 1] : 0; i < end; i++) {
+		struct follower it = followers[i];
 
-		while (it.place >= overlay->runs[own].end)
+		while (it.place >= own->end)
 			own++;
-		if (it.place >= overlay->runs[own].steady)
+		if (it.place >= own->steady)
 			continue;
 		if (steady > begin) {
-			first = overlay_step(overlay, it.place, 1);
-			if (first >= begin && first < steady)
+			uint32_t at = overlay_step(overlay, it.place, 1);
+
+			if (at >= begin && at < steady)
 				continue;
 		}
-		answer(state, it, own, run);
+		answer(state, it, own, first);
 	}
 }
 

@@ -49,7 +49,7 @@ static void adopt_slot(struct pool *pool, uint32_t slot, uint64_t word, const ui
 		return;
 	}
 	pool->owners[place] = owner;
-	pool->slots_of[owner + 1]++;
+	pool_standing(pool, owner)->slots++;
 	pool->doubt |= word & ABI_SLOT_DOUBT && owner == base && !remembers;
 }
 
@@ -149,7 +149,7 @@ static void inherit_slot(struct pool *pool, uint32_t slot, const struct pool *fr
 		return;
 	}
 	pool->owners[place] = owner;
-	pool->slots_of[owner + 1]++;
+	pool_standing(pool, owner)->slots++;
 }
 
 int pool_inherit(struct pool *pool, const struct pool *from, bool same_table, uint64_t now_ms)

@@ -63,10 +63,10 @@ static struct pool *pool_alloc(const struct pool_spec *spec)
 	pool->now = arena_array(arena, spec->member_count, sizeof(uint8_t));
 	pool->members.items = arena_array(arena, spec->member_count, sizeof(struct member));
 	members_init(&pool->members, spec);
-	pool->records = arena_array(arena, spec->member_count + 1, sizeof(uint32_t));
-	pool->slots_of = arena_array(arena, spec->member_count + 1, sizeof(uint32_t));
+	pool->standing = arena_array(arena, spec->member_count + 1, sizeof(*pool->standing));
+	pool->standing[0] = (struct standing){.gives = true, .takes = true};
 	for (size_t i = 0; i < spec->member_count; i++)
-		pool->records[i + 1] = spec->members[i].index;
+		pool->standing[i + 1].record = spec->members[i].index;
 	for (size_t i = 0; i < spec->member_count; i++)
 		pool->members.items[i].name = arena_strdup(arena, spec->members[i].name);
 	return pool;
@@ -149,7 +149,7 @@ void pool_set_index(struct pool *pool, size_t member, uint32_t index)
 {
 	assert(index && index <= ABI_INDEX_MASK);
 	member_of(pool, member)->index = index;
-	pool->records[member + 1] = index;
+	pool->standing[member + 1].record = index;
 }
 
 enum pool_health pool_member_health(const struct pool *pool, size_t member)
@@ -165,7 +165,7 @@ enum pool_admin pool_member_admin(const struct pool *pool, size_t member)
 uint32_t pool_member_slots(const struct pool *pool, size_t member)
 {
 	assert(member < pool->members.count);
-	return pool->slots_of[member + 1];
+	return pool->standing[member + 1].slots;
 }
 
 unsigned pool_member_share(const struct pool *pool, size_t member)
@@ -340,6 +340,20 @@ static void pass_doubt(struct writing *writing)
 	}
 }
 
+/* Before there are shares to compare, anybody may give and take. */
+static void stand(struct pool *pool)
+{
+	for (size_t i = 0; i < pool->members.count; i++) {
+		struct standing *it = &pool->standing[i + 1];
+		uint8_t now = pool->members.items[i].share;
+
+		pool->now[i] = now;
+		it->flows = pool->cut[i] ? 0 : it->record;
+		it->gives = !pool->settled || now < pool->was[i];
+		it->takes = !pool->settled || now > pool->was[i];
+	}
+}
+
 static void settle(struct writing *writing)
 {
 	struct pool *pool = writing->pool;
@@ -354,8 +368,7 @@ static void settle(struct writing *writing)
 	forget_cut(writing);
 	if (pool->doubt_ms && (pool->doubt || !pool->begun) && pool->transitions.count > 0)
 		drop_weak(writing);
-	for (size_t i = 0; i < pool->members.count; i++)
-		pool->now[i] = pool->members.items[i].share;
+	stand(pool);
 	if (pool->ring)
 		ring_apply(pool->ring, was, pool->now, words_serve_one, writing);
 	else

@@ -20,15 +20,23 @@
 /* Members are known in 16 bits, for memory's sake. */
 enum { NOBODY = UINT16_MAX };
 
+/* What a slot that changes hands asks of who has it and who gets it. */
+struct standing {
+	uint32_t record;
+	uint32_t
+		flows; /* whose they are that have no entries: its record, or 0 where they are cut */
+	uint32_t slots;    /* that it serves */
+	bool gives, takes; /* while settling: its share asks for that */
+};
+
 struct pool {
 	struct arena *arena; /* owns all but the overlay and the ring */
 	const char *name;
 	struct members members;
 	uint64_t seed;
 	uint32_t size;
-	uint16_t *owners; /* who serves, by place */
-	/* By member, from 1 on; 0 stands for nobody: its record, and how many slots it serves. */
-	uint32_t *records, *slots_of;
+	uint16_t *owners;               /* who serves, by place */
+	struct standing *standing;      /* by member, from 1 on; 0 stands for nobody */
 	struct overlay *overlay;        /* of a Maglev table */
 	struct ring *ring;              /* in place of it */
 	struct transitions transitions; /* by place */
@@ -52,6 +60,11 @@ _Static_assert((uint16_t)HASH_NOBODY == NOBODY, "nobody is nobody in 16 bits as 
 static inline uint16_t pool_narrow(uint32_t member)
 {
 	return (uint16_t)member;
+}
+
+static inline struct standing *pool_standing(const struct pool *pool, uint16_t member)
+{
+	return &pool->standing[(uint16_t)(member + 1)];
 }
 
 static inline uint32_t pool_place(const struct pool *pool, uint32_t slot)

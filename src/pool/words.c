@@ -5,7 +5,7 @@
 
 static inline uint32_t index_of(const struct pool *pool, uint16_t member)
 {
-	return pool->records[(uint16_t)(member + 1)];
+	return pool_standing(pool, member)->record;
 }
 
 /*
@@ -133,12 +133,6 @@ static bool stands_in(const struct writing *writing, uint16_t base, uint16_t own
 	       members_is_awaited(&writing->pool->members, base);
 }
 
-/* Who has flows without entries if it has had a slot: nobody where they are cut. */
-static uint32_t flows_of(const struct pool *pool, uint16_t member)
-{
-	return pool->cut[member] ? 0 : index_of(pool, member);
-}
-
 /*
  * The slot goes from `before` to `owner`. One who is heard of for the first time has it from who
  * only stood in; and after a restart amid the start what is said of the time before is later than
@@ -149,7 +143,7 @@ static void begin_amid_start(struct writing *writing, uint32_t place, uint16_t b
 {
 	struct pool *pool = writing->pool;
 	struct transitions *transitions = &pool->transitions;
-	uint32_t from = flows_of(pool, before);
+	uint32_t from = pool_standing(pool, before)->flows;
 
 	if (owner != NOBODY && !pool->seen[owner])
 		transition_come(transitions, place, index_of(pool, owner), writing->now_ms);
@@ -159,15 +153,16 @@ static void begin_amid_start(struct writing *writing, uint32_t place, uint16_t b
 		transition_begin(transitions, place, from, writing->now_ms);
 }
 
-/* Who had the slot and who gets it, by their shares of before and now. */
-static void count_move(struct pool *pool, uint16_t before, uint16_t owner)
+/* Of a move whose giver did not lose by its share and whose taker did not gain, nobody's share is
+ * the cause. */
+static inline void count_move(struct pool *pool, uint16_t before, uint16_t owner)
 {
-	pool->slots_of[(uint16_t)(owner + 1)]++;
-	pool->slots_of[(uint16_t)(before + 1)]--;
+	struct standing *gives = pool_standing(pool, before), *takes = pool_standing(pool, owner);
+
+	takes->slots++;
+	gives->slots--;
 	pool->moves.slots += before != NOBODY;
-	if (pool->settled && before != NOBODY && owner != NOBODY)
-		pool->moves.collateral += pool->now[before] >= pool->was[before] &&
-					  pool->now[owner] <= pool->was[owner];
+	pool->moves.collateral += !gives->gives & !takes->takes;
 }
 
 /* A transition that is no more than that begins in change_owner. */
@@ -195,8 +190,8 @@ static inline uint64_t change_owner(struct writing *writing, uint32_t place, uin
 	pool->owners[place] = owner;
 	count_move(pool, before, owner);
 	if (!writing->starts && before != NOBODY)
-		return transition_begin(&pool->transitions, place, flows_of(pool, before),
-					writing->now_ms);
+		return transition_begin(&pool->transitions, place,
+					pool_standing(pool, before)->flows, writing->now_ms);
 	begin_specially(writing, place, base, before);
 	return transition_word(&pool->transitions, place);
 }
