@@ -11,6 +11,7 @@ const TIMEOUT_MS = 10000;
 const BACKOFF_MS = [1000, 2000, 4000, 8000, 15000, 30000];
 const HISTORY = 150; /* samples: five minutes */
 const PAGE = 25;
+const GAP_TURNS = 15;
 const EVENTS_KEPT = 500;
 
 const $ = (id) => document.getElementById(id);
@@ -82,6 +83,9 @@ function ago(seconds) {
   return `${Math.floor(s / 86400)} d ${Math.floor((s % 86400) / 3600)} h`;
 }
 
+/* At the axis: no more digits than there are. */
+const axis = (n, unit) => short(n, unit).replace(/\.0+(?=\D|$)/, '');
+
 const plural = (n, one, many) => `${count(n)} ${n === 1 ? one : many || one + 's'}`;
 const words = (name) => String(name).replace(/_/g, ' ');
 const percent = (n) => (n == null ? '\u2013' : `${n >= 99.95 || n === 0 ? n.toFixed(0) : n.toFixed(1)} %`);
@@ -125,7 +129,7 @@ async function get(path) {
 const query = (path, values) => {
   const params = new URLSearchParams();
   for (const [key, value] of Object.entries(values)) if (value !== '' && value != null) params.set(key, value);
-  return params.size ? `${path}?${params}` : path;
+  return String(params) ? `${path}?${params}` : path;
 };
 
 /* --- rates and their history --- */
@@ -136,23 +140,18 @@ class Meter {
     this.history = new Float64Array(HISTORY).fill(NaN);
     this.rate = null;
     this.value = null;
-    this.turn = -1;
+    this.turn = -HISTORY;
   }
 
   read(value, ms, turn) {
     if (this.turn === turn) return;
-    const gap = turn - this.turn;
+    const turns = Math.min(turn - this.turn, HISTORY);
     this.rate = this.value != null && value >= this.value && ms > this.ms ? ((value - this.value) * 1000) / (ms - this.ms) : null;
-    /* What was not looked at meanwhile is a gap, unless it was just not in view for a moment. */
-    if (gap > 1) this.shift(Math.min(gap - 1, HISTORY));
-    this.shift(1);
-    this.history[HISTORY - 1] = this.rate == null ? NaN : this.rate;
+    /* Out of view for a moment: it had this rate on the average. For long: nobody knows. */
+    this.history.copyWithin(0, turns);
+    this.history.fill(this.rate == null || turns > GAP_TURNS ? NaN : this.rate, HISTORY - turns);
+    if (this.rate != null) this.history[HISTORY - 1] = this.rate;
     [this.value, this.ms, this.turn] = [value, ms, turn];
-  }
-
-  shift(by) {
-    this.history.copyWithin(0, by);
-    this.history.fill(NaN, HISTORY - by);
   }
 }
 
@@ -303,7 +302,7 @@ class Chart {
       pen.stroke();
       pen.fillStyle = ink.muted;
       pen.textAlign = 'left';
-      if (i && i % 2 === 0) pen.fillText(short((max * i) / 4, this.unit), 0, at - 4);
+      if (i && i % 2 === 0) pen.fillText(axis((max * i) / 4, this.unit), 0, at - 4);
     }
     const minutes = (HISTORY * POLL_MS) / 60000;
     for (let i = 0; i <= minutes; i++) {
@@ -350,6 +349,8 @@ function ownerColor(member) {
   return `hsl(${(member * 137.508) % 360} ${ink.dark ? 45 : 42}% ${(ink.dark ? 55 : 45) + (member % 3) * 7}%)`;
 }
 
+const gained = (n) => (!n ? '' : n > 0 ? `+${count(n)}` : `\u2212${count(-n)}`);
+
 /*
  * Each cell is a slot, in its owner's colour. After a change what stayed is pale; what moved is in
  * full, cut from corner to corner: above who had it, below who has it.
@@ -367,7 +368,7 @@ class SlotMap {
     this.choice = el('label.muted', {hidden: true}, this.pale, ' show what moved');
     this.node = el('section', {}, el('div.head', {}, this.title, this.choice, this.note),
       el('div.slots', {}, el('div', {}, this.canvas),
-        el('div', {}, el('table.owners', {}, el('thead', {hidden: true}, el('tr', {}, el('th', {scope: 'col'}, 'Colour'), el('th', {scope: 'col'}, 'Backend'), el('th', {scope: 'col'}, 'Slots'))), this.owners), this.moves)));
+        el('div', {}, el('table.owners', {}, el('thead.sr', {}, el('tr', {}, ...['Colour', 'Backend', 'Slots', 'Share', 'Gained'].map((title) => el('th', {scope: 'col'}, title)))), this.owners), this.moves)));
     watchSize(this.canvas, () => this.draw());
   }
 
@@ -392,8 +393,11 @@ class SlotMap {
 
   /* What went from whom to whom, between two pictures of the same members; else by who stands in. */
   compare(before, now) {
-    if (before && before.owner.length === now.owner.length && String(before.members) === String(now.members)) return this.moved(before.owner, now, 'moved in the last change');
-    return now.stand_ins ? this.moved(now.base, now, 'with a stand-in for who is out') : {before: null, text: ''};
+    if (before && before.owner.length === now.owner.length && String(before.members) === String(now.members)) {
+      const slots = Math.max(0, now.moved - before.moved);
+      return {...this.moved(before.owner, now, `${plural(slots, 'slot')} moved in the last change`), gains: now.slots.map((n, i) => n - before.slots[i])};
+    }
+    return now.stand_ins ? this.moved(now.base, now, `${plural(now.stand_ins, 'slot')} with another than the base owner`) : {before: null, text: ''};
   }
 
   moved(from, now, text) {
@@ -451,24 +455,24 @@ class SlotMap {
         const on = surface(swatch);
         if (on) this.cell(on.pen, {x: 0, y: 0, size: on.width}, i, i, false);
       });
-      return el('tr', {}, el('td.sw', {}, swatch), el('td', {}, members[i]), el('td.r', {}, count(slots[i])), el('td.r.muted', {}, percent((100 * slots[i]) / table_size)));
+      return el('tr', {}, el('td.sw', {}, swatch), el('td', {}, members[i]), el('td.r', {}, count(slots[i])), el('td.r.muted', {}, percent((100 * slots[i]) / table_size)), el('td.r.gain', {}, gained(this.change && this.change.gains && this.change.gains[i])));
     }));
     if (members.length > order.length) this.owners.append(el('tr', {}, el('td'), el('td.muted', {}, `and ${count(members.length - order.length)} more`)));
     this.tell(members, table_size / owner.length);
   }
 
-  /* In words, of all slots: a cell stands for several in a large table. */
+  /* In words. Sums are of all slots; from whom to whom is of the cells, so nearly. */
   tell(members, each) {
     const change = this.change, name = (i) => (i < 0 ? 'nobody' : members[i]);
     this.choice.hidden = !(change && change.before);
     if (!change || !change.before) {
       arrange(this.moves, []);
     } else {
-      const about = each > 1 ? 'about ' : '', pairs = [...change.pairs].sort((a, b) => b[1] - a[1]);
-      arrange(this.moves, [el('p', {}, `${about}${count(Math.round(change.cells * each))} slots ${change.text}`),
+      const about = each > 1 ? '\u2248\u202f' : '', pairs = [...change.pairs].sort((a, b) => b[1] - a[1]);
+      arrange(this.moves, [el('p', {}, change.text),
         el('ul', {}, ...pairs.slice(0, 8).map(([pair, n]) => {
           const [from, to] = pair.split('>').map(Number);
-          return el('li.muted.num', {}, `${name(from)} \u2192 ${name(to)}  ${about}${count(Math.round(n * each))}`);
+          return el('li.muted.num', {}, `${name(from)} \u2192 ${name(to)}  ${pairs.length > 1 ? about + count(Math.round(n * each)) : ''}`.trim());
         }), pairs.length > 8 ? el('li.muted', {}, `and ${pairs.length - 8} more ways`) : null)]);
     }
     this.canvas.setAttribute('aria-label', `${plural(this.data.table_size, 'slot')} of ${this.pool}` +
@@ -526,9 +530,8 @@ function link(href, value) {
 /* The cell is made anew when what it says is another. */
 function made(value) {
   return (item, td) => {
-    const node = value(item);
-    if (td.textContent === node.textContent && td.firstChild && td.firstChild.className === node.className && td.firstChild.firstChild?.className === node.firstChild?.className) return;
-    td.replaceChildren(node);
+    const fresh = value(item);
+    if (!td.firstChild || !td.firstChild.isEqualNode(fresh)) td.replaceChildren(fresh);
   };
 }
 function sparkCell(meter) {
@@ -611,10 +614,10 @@ const backendColumns = (withPool) => [
   {title: 'Backend', class: 'name', cell: text((item) => item.name)},
   withPool ? {title: 'Pool', cell: link(poolHref, (item) => item.pool)} : null,
   {title: 'Address', class: 'mono.opt', cell: text((item) => (item.port ? `${item.address} :${item.port}` : item.address))},
-  {title: 'State', cell: made((item) => el('span', {}, state(healthKind(item), backendWords(item)), why(item) ? el('span.sub', {}, why(item)) : null))},
+  {title: 'State', class: 'state-of', cell: made((item) => el('span', {}, state(healthKind(item), backendWords(item)), why(item) ? el('span.sub', {}, why(item)) : null))},
   {title: 'For', class: 'r.opt', cell: text((item) => (item.check ? ago(item.check.since_s) : ''))},
   {title: 'Check', class: 'r.opt', cell: text((item) => (item.check ? `${item.check.type} ${item.check.latency_ms.toFixed(1)} ms` : ''))},
-  {title: 'Share', class: 'r', cell: text((item) => percent(item.share))},
+  {title: 'Share', class: 'r.opt', cell: text((item) => percent(item.share))},
   {title: 'Entries', class: 'r.opt', cell: text((item) => count(item.flows))},
   {title: 'Packets/s', class: 'r', cell: text((item) => short(backendMeter(item).rate))},
   {title: 'Five minutes', class: 'r.opt', cell: sparkCell(backendMeter)},
@@ -651,8 +654,9 @@ class Busiest {
     const now = performance.now();
     const rates = places.map((at, i) => {
       const before = this.rates.get(at), value = counts.packets[i];
+      if (before && value >= before.value && now - before.ms < POLL_MS / 2) return {at, rate: before.rate, value};
       const rate = before && value >= before.value && now > before.ms ? (value - before.value) / (now - before.ms) : 0;
-      this.rates.set(at, {value, ms: now});
+      this.rates.set(at, {value, ms: now, rate});
       return {at, rate, value};
     });
     if (this.order === 'busy') rates.sort((a, b) => b.rate - a.rate || b.value - a.value || a.at - b.at);
@@ -683,7 +687,7 @@ function figure(label, href) {
   name.append(more);
   return {node: el('div.figure', {}, el('div.value', {}, value, unit), name), set(n, suffix, words_, kind) {
     put(value, n);
-    put(unit, suffix);
+    put(unit, suffix.trim());
     put(more, words_ ? ` \u00b7 ${words_}` : '');
     putClass(value, kind ? `num ${kind}` : 'num');
   }};
@@ -915,9 +919,9 @@ class Routing {
     this.lines = el('div');
     this.peers = new Table([
       {title: 'Router', class: 'name.mono', cell: text((peer) => peer.address)},
-      {title: 'AS', class: 'r', cell: text((peer) => peer.asn)},
+      {title: 'AS', class: 'r.opt', cell: text((peer) => peer.asn)},
       {title: 'BGP', cell: made((peer) => el('span', {}, state(peer.state === 'Established' ? 'good' : 'bad', peer.state), peer.state !== 'Established' && peer.last_error ? el('span.sub', {}, peer.last_error) : null))},
-      {title: 'For', class: 'r', cell: text((peer) => ago(peer.since_s))},
+      {title: 'For', class: 'r.opt', cell: text((peer) => ago(peer.since_s))},
       {title: 'Prefixes', class: 'r', cell: text((peer) => (peer.pending ? `${count(peer.prefixes)} (${count(peer.pending)} due)` : count(peer.prefixes)))},
       {title: 'Families', class: 'opt', cell: text((peer) => [peer.ipv4 && 'IPv4', peer.ipv6 && 'IPv6'].filter(Boolean).join(' '))},
       {title: 'Hold', class: 'r.opt', cell: text((peer) => (peer.hold_s ? `${peer.hold_s} s` : ''))},
@@ -930,7 +934,7 @@ class Routing {
       {title: 'Announced', cell: made((vip) => state(vip.announced ? 'good' : 'warn', vip.announced ? 'yes' : 'no'))},
       {title: 'Why', class: 'muted', cell: text((vip) => vip.error || vip.why)},
       {title: 'For', class: 'r.opt', cell: text((vip) => ago(vip.since_s))},
-      {title: 'Services', cell: text((vip) => vip.services.slice(0, 6).join(', ') + (vip.services.length > 6 ? ` and ${vip.services.length - 6} more` : ''))},
+      {title: 'Services', class: 'opt', cell: text((vip) => vip.services.slice(0, 6).join(', ') + (vip.services.length > 6 ? ` and ${vip.services.length - 6} more` : ''))},
     ], 'Addresses that are announced');
     this.node = el('div', {}, this.lines, el('div.cols', {}, el('section', {}, el('div.head', {}, el('h2', {}, 'Routers')), this.peers.node),
       el('section', {}, el('div.tools', {}, el('h2', {}, 'Addresses'), this.pager.node), this.vips.node)));
@@ -1012,8 +1016,9 @@ class Drops {
 /* All that came since the last time; a daemon that began anew has other numbers. */
 async function readEvents(limit) {
   /* A daemon without them is not asked each time. */
-  if (node.hasEvents === false && clock.turn % 30) return;
-  let answer = await get(query('events', node.eventsNext == null ? {limit} : {since: node.eventsNext, limit: EVENTS_KEPT}));
+  if (node.hasEvents === false && clock.turn < node.eventsAsked + 30) return;
+  node.eventsAsked = clock.turn;
+  let answer = await get(query('events', node.eventsNext == null ? {limit} : {since: node.eventsNext, limit: 100}));
   node.hasEvents = Boolean(answer && answer.events);
   if (!node.hasEvents) return;
   if (node.eventsStarted != null && node.eventsStarted !== answer.started_ms) {
@@ -1089,8 +1094,9 @@ function readStatus(status) {
 function notices(status) {
   const list = [], refusal = status.configuration && status.configuration.refusal;
   if (refusal) {
-    const first = refusal.errors && refusal.errors[0], said = first && (first.text || first.message || first.error || (typeof first === 'string' ? first : ''));
-    list.push(`The file as it is now was refused ${ago(refusal.ago_s)} ago, and an earlier one runs.${said ? ` ${said}` : ''}`);
+    const first = refusal.errors[0], more = refusal.errors.length - 1 + refusal.more;
+    list.push(`The file as it is now was refused ${ago(refusal.ago_s)} ago, and an earlier one runs.` +
+      (first ? `\n${first.file || status.file}:${first.line}:${first.column}: ${first.text}` : '') + (more > 0 ? `\nand ${plural(more, 'error')} more` : ''));
   }
   for (const one of status.interfaces) {
     if (one.xdp === 'none') list.push(`Interface ${one.name}: no program is attached, so it balances nothing.`);
@@ -1137,12 +1143,13 @@ const poller = {
       if (!node.verdicts) node.verdicts = ((await get('verdicts')) || {verdicts: []}).verdicts;
       const asked = performance.now(), status = await get('status');
       clock.ms = asked;
-      clock.turn++;
+      clock.turn = Math.round(asked / POLL_MS);
       readStatus(status);
       const answer = await view.ask();
       if (view === current) {
         view.show(answer);
         if ($('main').firstChild !== view.node) $('main').replaceChildren(view.node);
+        $('main').dataset.shown = location.hash;
       }
       this.found();
       showHead();
@@ -1174,6 +1181,7 @@ const poller = {
     document.body.classList.add('lost');
     putClass($('link'), 'link bad');
     put($('link'), 'lost');
+    $('state').replaceChildren(node.status ? state('none', 'not known') : '');
     $('notice').hidden = false;
     putClass($('notice'), 'bad');
     const say = () => put($('notice'), `The node does not answer (${why_}). What is shown is of before; asking again in ${Math.max(0, Math.ceil((until - performance.now()) / 1000))} s.`);
@@ -1207,6 +1215,8 @@ function route() {
   const before = current;
   current = view || kept.get(key);
   [...$('nav').querySelectorAll('a')].forEach((link_, i) => (i === at ? link_.setAttribute('aria-current', 'page') : link_.removeAttribute('aria-current')));
+  const here = $('nav').querySelector('[aria-current]');
+  here.parentElement.parentElement.parentElement.scrollLeft = here.offsetLeft - 40;
   $('q').disabled = !current.searches;
   $('q').parentElement.hidden = !current.searches;
   if (before && before !== current) {

@@ -81,8 +81,8 @@ lost() {
 # fits VIEW: nothing is wider than the screen.
 fits() {
 	go "$1"
-	wait_for 10 page_is "document.querySelector('main').children.length > 0" &&
-		page_is 'document.documentElement.scrollWidth <= innerWidth'
+	wait_for 10 page_is "document.querySelector('main').dataset.shown === '#/$1'" &&
+		page_is 'document.documentElement.scrollWidth === 360 && innerWidth === 360'
 }
 
 # Whatever can be operated has a name, whatever is drawn a label or nothing to say, columns a scope.
