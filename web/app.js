@@ -306,6 +306,7 @@ class Chart {
     }
     const minutes = (HISTORY * POLL_MS) / 60000;
     for (let i = 0; i <= minutes; i++) {
+      if (width < 420 && i % 2 === 0 && i && i < minutes) continue;
       pen.textAlign = i === 0 ? 'left' : i === minutes ? 'right' : 'center';
       pen.fillText(i === minutes ? 'now' : `\u2212${minutes - i} min`, (i / minutes) * width, foot + 14);
     }
@@ -349,6 +350,7 @@ function ownerColor(member) {
   return `hsl(${(member * 137.508) % 360} ${ink.dark ? 45 : 42}% ${(ink.dark ? 55 : 45) + (member % 3) * 7}%)`;
 }
 
+const NO_CHANGE = {before: null};
 const gained = (n) => (!n ? '' : n > 0 ? `+${count(n)}` : `\u2212${count(-n)}`);
 
 /*
@@ -359,6 +361,7 @@ class SlotMap {
   constructor(pool) {
     this.pool = pool;
     this.data = null;
+    this.change = NO_CHANGE;
     this.canvas = el('canvas.map', {role: 'img'});
     this.title = el('h2', {}, 'Slots');
     this.note = el('span.muted.num');
@@ -379,7 +382,7 @@ class SlotMap {
   update(answer) {
     if (!answer) return;
     if (answer.owner) {
-      this.change = this.compare(this.data, answer) || this.change;
+      this.change = this.compare(this.data, answer);
       this.data = answer;
       this.list();
       this.draw();
@@ -391,13 +394,23 @@ class SlotMap {
       in_transition ? `${count(in_transition)} in transition` : 'none in transition'].filter(Boolean).join(' \u00b7 '));
   }
 
-  /* What went from whom to whom, between two pictures of the same members; else by who stands in. */
+  /*
+   * What went from whom to whom since the picture before, by names, as members may have come and
+   * gone; else who is served by another than its base owner. What changed no owner is no change.
+   */
   compare(before, now) {
-    if (before && before.owner.length === now.owner.length && String(before.members) === String(now.members)) {
-      const slots = Math.max(0, now.moved - before.moved);
-      return {...this.moved(before.owner, now, `${plural(slots, 'slot')} moved in the last change`), gains: now.slots.map((n, i) => n - before.slots[i])};
+    this.names = [...now.members];
+    if (!before || before.table_size !== now.table_size || now.moved < before.moved) {
+      return now.stand_ins ? this.moved(now.base, now, `${plural(now.stand_ins, 'slot')} with another than the base owner`) : NO_CHANGE;
     }
-    return now.stand_ins ? this.moved(now.base, now, `${plural(now.stand_ins, 'slot')} with another than the base owner`) : {before: null, text: ''};
+    const places = before.members.map((name) => {
+      const at = this.names.indexOf(name);
+      return at >= 0 ? at : this.names.push(name) - 1;
+    });
+    const change = this.moved(before.owner.map((owner) => (owner < 0 ? owner : places[owner])), now, `${plural(now.moved - before.moved, 'slot')} moved in the last change`);
+    if (!change.before && now.moved === before.moved) return String(before.members) === String(now.members) ? this.change : NO_CHANGE;
+    change.gains = now.slots.map((n, i) => n - (before.slots[places.indexOf(i)] || 0));
+    return change;
   }
 
   moved(from, now, text) {
@@ -409,7 +422,7 @@ class SlotMap {
       pairs.set(pair, (pairs.get(pair) || 0) + 1);
       cells++;
     });
-    return {before: cells ? from : null, cells, pairs, text};
+    return {before: cells ? from : null, pairs, text};
   }
 
   draw() {
@@ -421,7 +434,7 @@ class SlotMap {
     if (this.canvas.style.height !== height) this.canvas.style.height = height;
     const on = surface(this.canvas);
     if (!on) return;
-    const before = this.pale.checked && this.change ? this.change.before : null;
+    const before = this.pale.checked ? this.change.before : null;
     for (let i = 0; i < cells; i++) {
       const place = {x: (i % columns) * step, y: Math.floor(i / columns) * step, size: step - (step > 7 ? 1.5 : 1)};
       this.cell(on.pen, place, data.owner[i], before ? before[i] : data.owner[i], Boolean(before));
@@ -455,17 +468,17 @@ class SlotMap {
         const on = surface(swatch);
         if (on) this.cell(on.pen, {x: 0, y: 0, size: on.width}, i, i, false);
       });
-      return el('tr', {}, el('td.sw', {}, swatch), el('td', {}, members[i]), el('td.r', {}, count(slots[i])), el('td.r.muted', {}, percent((100 * slots[i]) / table_size)), el('td.r.gain', {}, gained(this.change && this.change.gains && this.change.gains[i])));
+      return el('tr', {}, el('td.sw', {}, swatch), el('td', {}, members[i]), el('td.r', {}, count(slots[i])), el('td.r.muted', {}, percent((100 * slots[i]) / table_size)), el('td.r.gain', {}, gained(this.change.gains && this.change.gains[i])));
     }));
     if (members.length > order.length) this.owners.append(el('tr', {}, el('td'), el('td.muted', {}, `and ${count(members.length - order.length)} more`)));
-    this.tell(members, table_size / owner.length);
+    this.tell(table_size / owner.length);
   }
 
   /* In words. Sums are of all slots; from whom to whom is of the cells, so nearly. */
-  tell(members, each) {
-    const change = this.change, name = (i) => (i < 0 ? 'nobody' : members[i]);
-    this.choice.hidden = !(change && change.before);
-    if (!change || !change.before) {
+  tell(each) {
+    const change = this.change, name = (i) => (i < 0 ? 'nobody' : this.names[i]);
+    this.choice.hidden = !change.before;
+    if (!change.before) {
       arrange(this.moves, []);
     } else {
       const about = each > 1 ? '\u2248\u202f' : '', pairs = [...change.pairs].sort((a, b) => b[1] - a[1]);
@@ -476,7 +489,7 @@ class SlotMap {
         }), pairs.length > 8 ? el('li.muted', {}, `and ${pairs.length - 8} more ways`) : null)]);
     }
     this.canvas.setAttribute('aria-label', `${plural(this.data.table_size, 'slot')} of ${this.pool}` +
-      (change && change.before ? `, ${this.moves.textContent}` : ', each in the colour of the backend that has it'));
+      (change.before ? `, ${this.moves.textContent}` : ', each in the colour of the backend that has it'));
   }
 }
 
@@ -922,11 +935,11 @@ class Routing {
       {title: 'AS', class: 'r.opt', cell: text((peer) => peer.asn)},
       {title: 'BGP', cell: made((peer) => el('span', {}, state(peer.state === 'Established' ? 'good' : 'bad', peer.state), peer.state !== 'Established' && peer.last_error ? el('span.sub', {}, peer.last_error) : null))},
       {title: 'For', class: 'r.opt', cell: text((peer) => ago(peer.since_s))},
-      {title: 'Prefixes', class: 'r', cell: text((peer) => (peer.pending ? `${count(peer.prefixes)} (${count(peer.pending)} due)` : count(peer.prefixes)))},
+      {title: 'Prefixes', class: 'r.opt', cell: text((peer) => (peer.pending ? `${count(peer.prefixes)} (${count(peer.pending)} due)` : count(peer.prefixes)))},
       {title: 'Families', class: 'opt', cell: text((peer) => [peer.ipv4 && 'IPv4', peer.ipv6 && 'IPv6'].filter(Boolean).join(' '))},
       {title: 'Hold', class: 'r.opt', cell: text((peer) => (peer.hold_s ? `${peer.hold_s} s` : ''))},
       {title: 'Went down', class: 'r.opt', cell: text((peer) => count(peer.downs))},
-      {title: 'BFD', cell: made((peer) => (peer.bfd ? el('span', {}, state(peer.bfd.state === 'up' ? 'good' : 'bad', peer.bfd.state), el('span.sub', {}, peer.bfd.state === 'up' ? `finds a loss in ${peer.bfd.detect_ms.toFixed(0)} ms` : peer.bfd.why)) : el('span.muted', {}, 'none')))},
+      {title: 'BFD', cell: made((peer) => (peer.bfd ? el('span', {}, state(peer.bfd.state === 'up' ? 'good' : 'bad', peer.bfd.state), el('span.sub.opt', {}, peer.bfd.state === 'up' ? `finds a loss in ${peer.bfd.detect_ms.toFixed(0)} ms` : peer.bfd.why)) : el('span.muted', {}, 'none')))},
     ], 'Routers', {empty: 'This node speaks BGP with nobody.'});
     this.pager = new Pager('addresses');
     this.vips = new Table([
@@ -1041,12 +1054,23 @@ function when(event) {
   return (date.toDateString() === new Date().toDateString() ? clockTime : dayTime).format(date);
 }
 
-const eventFields = (event) => Object.entries(event.fields || {}).map(([key, value]) => `${key}=${value}`).join('  ');
+/* But for what is empty, or says whom it is about once more. */
+function eventFields(event) {
+  const subject = String(event.subject || '').split('/');
+  return Object.entries(event.fields || {}).filter(([, value]) => value !== '' && !subject.includes(String(value))).map(([key, value]) => `${key}=${value}`).join('  ');
+}
+
+/* By its level; a change of state is for better or worse at any level, and says so in its text. */
+function eventKind(event) {
+  if (event.level === 'error') return 'bad';
+  if (event.level === 'warn' || /\b(unhealthy|down|lost|refused|withdrawn)\b/.test(event.text)) return 'warn';
+  return /\b(healthy|up)\b/.test(event.text) ? 'good' : 'none';
+}
 
 function eventTable(tight) {
   return new Table([
     {title: 'Time', class: 'num.muted.nowrap', cell: text(when)},
-    {title: 'What', cell: made((event) => state({error: 'bad', warn: 'warn'}[event.level] || 'none', event.text))},
+    {title: 'What', cell: made((event) => state(eventKind(event), event.text))},
     {title: 'Of', class: 'name', cell: text((event) => event.subject || event.kind)},
     {title: 'More', class: 'mono.muted.opt', cell: text((event) => (event.suppressed ? `${eventFields(event)}  (${count(event.suppressed)} alike before)` : eventFields(event)))},
   ], 'Events', {tight, empty: 'Nothing has happened since the daemon began.'});
@@ -1077,6 +1101,8 @@ class Events {
 /* --- the node --- */
 
 function readStatus(status) {
+  /* Another daemon may know other verdicts. */
+  if (node.status && node.status.pid !== status.pid) node.verdicts = null;
   const {verdicts} = status, sum = {forwarded: 0, bytes: 0, dropped: 0};
   for (const [name, value] of Object.entries(verdicts)) meters.node.read(`verdict ${name}`, value.packets);
   for (const name of ['forwarded', 'redirected']) {
@@ -1098,6 +1124,8 @@ function notices(status) {
     list.push(`The file as it is now was refused ${ago(refusal.ago_s)} ago, and an earlier one runs.` +
       (first ? `\n${first.file || status.file}:${first.line}:${first.column}: ${first.text}` : '') + (more > 0 ? `\nand ${plural(more, 'error')} more` : ''));
   }
+  node.version = node.version || status.version;
+  if (node.version !== status.version) list.push(`This node is now version ${status.version}: load the page again.`);
   for (const one of status.interfaces) {
     if (one.xdp === 'none') list.push(`Interface ${one.name}: no program is attached, so it balances nothing.`);
     else if (one.fallback) list.push(`Interface ${one.name}: generic XDP, which is slow: ${one.why}`);
@@ -1184,7 +1212,10 @@ const poller = {
     $('state').replaceChildren(node.status ? state('none', 'not known') : '');
     $('notice').hidden = false;
     putClass($('notice'), 'bad');
-    const say = () => put($('notice'), `The node does not answer (${why_}). What is shown is of before; asking again in ${Math.max(0, Math.ceil((until - performance.now()) / 1000))} s.`);
+    /* Read out once, and not each second. */
+    const left = el('span', {'aria-hidden': 'true'});
+    $('notice').replaceChildren(`The node does not answer (${why_}). What is shown is of before; `, left);
+    const say = () => put(left, `asking again in ${Math.max(0, Math.ceil((until - performance.now()) / 1000))} s.`);
     say();
     this.count = setInterval(say, 1000);
   },
