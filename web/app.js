@@ -11,6 +11,7 @@ const TIMEOUT_MS = 10000;
 const BACKOFF_MS = [1000, 2000, 4000, 8000, 15000, 30000];
 const HISTORY = 150; /* samples: five minutes */
 const PAGE = 25;
+const GAP_TURNS = 15;
 const EVENTS_KEPT = 500;
 
 const $ = (id) => document.getElementById(id);
@@ -82,6 +83,9 @@ function ago(seconds) {
   return `${Math.floor(s / 86400)} d ${Math.floor((s % 86400) / 3600)} h`;
 }
 
+/* At the axis: no more digits than there are. */
+const axis = (n, unit) => short(n, unit).replace(/\.0+(?=\D|$)/, '');
+
 const plural = (n, one, many) => `${count(n)} ${n === 1 ? one : many || one + 's'}`;
 const words = (name) => String(name).replace(/_/g, ' ');
 const percent = (n) => (n == null ? '\u2013' : `${n >= 99.95 || n === 0 ? n.toFixed(0) : n.toFixed(1)} %`);
@@ -125,7 +129,7 @@ async function get(path) {
 const query = (path, values) => {
   const params = new URLSearchParams();
   for (const [key, value] of Object.entries(values)) if (value !== '' && value != null) params.set(key, value);
-  return params.size ? `${path}?${params}` : path;
+  return String(params) ? `${path}?${params}` : path;
 };
 
 /* --- rates and their history --- */
@@ -136,23 +140,18 @@ class Meter {
     this.history = new Float64Array(HISTORY).fill(NaN);
     this.rate = null;
     this.value = null;
-    this.turn = -1;
+    this.turn = -HISTORY;
   }
 
   read(value, ms, turn) {
     if (this.turn === turn) return;
-    const gap = turn - this.turn;
+    const turns = Math.min(turn - this.turn, HISTORY);
     this.rate = this.value != null && value >= this.value && ms > this.ms ? ((value - this.value) * 1000) / (ms - this.ms) : null;
-    /* What was not looked at meanwhile is a gap, unless it was just not in view for a moment. */
-    if (gap > 1) this.shift(Math.min(gap - 1, HISTORY));
-    this.shift(1);
-    this.history[HISTORY - 1] = this.rate == null ? NaN : this.rate;
+    /* Out of view for a moment: it had this rate on the average. For long: nobody knows. */
+    this.history.copyWithin(0, turns);
+    this.history.fill(this.rate == null || turns > GAP_TURNS ? NaN : this.rate, HISTORY - turns);
+    if (this.rate != null) this.history[HISTORY - 1] = this.rate;
     [this.value, this.ms, this.turn] = [value, ms, turn];
-  }
-
-  shift(by) {
-    this.history.copyWithin(0, by);
-    this.history.fill(NaN, HISTORY - by);
   }
 }
 
@@ -303,10 +302,11 @@ class Chart {
       pen.stroke();
       pen.fillStyle = ink.muted;
       pen.textAlign = 'left';
-      if (i && i % 2 === 0) pen.fillText(short((max * i) / 4, this.unit), 0, at - 4);
+      if (i && i % 2 === 0) pen.fillText(axis((max * i) / 4, this.unit), 0, at - 4);
     }
     const minutes = (HISTORY * POLL_MS) / 60000;
     for (let i = 0; i <= minutes; i++) {
+      if (width < 420 && i % 2 === 0 && i && i < minutes) continue;
       pen.textAlign = i === 0 ? 'left' : i === minutes ? 'right' : 'center';
       pen.fillText(i === minutes ? 'now' : `\u2212${minutes - i} min`, (i / minutes) * width, foot + 14);
     }
@@ -350,6 +350,9 @@ function ownerColor(member) {
   return `hsl(${(member * 137.508) % 360} ${ink.dark ? 45 : 42}% ${(ink.dark ? 55 : 45) + (member % 3) * 7}%)`;
 }
 
+const NO_CHANGE = {before: null};
+const gained = (n) => (!n ? '' : n > 0 ? `+${count(n)}` : `\u2212${count(-n)}`);
+
 /*
  * Each cell is a slot, in its owner's colour. After a change what stayed is pale; what moved is in
  * full, cut from corner to corner: above who had it, below who has it.
@@ -358,6 +361,7 @@ class SlotMap {
   constructor(pool) {
     this.pool = pool;
     this.data = null;
+    this.change = NO_CHANGE;
     this.canvas = el('canvas.map', {role: 'img'});
     this.title = el('h2', {}, 'Slots');
     this.note = el('span.muted.num');
@@ -367,7 +371,7 @@ class SlotMap {
     this.choice = el('label.muted', {hidden: true}, this.pale, ' show what moved');
     this.node = el('section', {}, el('div.head', {}, this.title, this.choice, this.note),
       el('div.slots', {}, el('div', {}, this.canvas),
-        el('div', {}, el('table.owners', {}, el('thead', {hidden: true}, el('tr', {}, el('th', {scope: 'col'}, 'Colour'), el('th', {scope: 'col'}, 'Backend'), el('th', {scope: 'col'}, 'Slots'))), this.owners), this.moves)));
+        el('div', {}, el('table.owners', {}, el('thead.sr', {}, el('tr', {}, ...['Colour', 'Backend', 'Slots', 'Share', 'Gained'].map((title) => el('th', {scope: 'col'}, title)))), this.owners), this.moves)));
     watchSize(this.canvas, () => this.draw());
   }
 
@@ -378,7 +382,7 @@ class SlotMap {
   update(answer) {
     if (!answer) return;
     if (answer.owner) {
-      this.change = this.compare(this.data, answer) || this.change;
+      this.change = this.compare(this.data, answer);
       this.data = answer;
       this.list();
       this.draw();
@@ -390,10 +394,23 @@ class SlotMap {
       in_transition ? `${count(in_transition)} in transition` : 'none in transition'].filter(Boolean).join(' \u00b7 '));
   }
 
-  /* What went from whom to whom, between two pictures of the same members; else by who stands in. */
+  /*
+   * What went from whom to whom since the picture before, by names, as members may have come and
+   * gone; else who is served by another than its base owner. What changed no owner is no change.
+   */
   compare(before, now) {
-    if (before && before.owner.length === now.owner.length && String(before.members) === String(now.members)) return this.moved(before.owner, now, 'moved in the last change');
-    return now.stand_ins ? this.moved(now.base, now, 'with a stand-in for who is out') : {before: null, text: ''};
+    this.names = [...now.members];
+    if (!before || before.table_size !== now.table_size || now.moved < before.moved) {
+      return now.stand_ins ? this.moved(now.base, now, `${plural(now.stand_ins, 'slot')} with another than the base owner`) : NO_CHANGE;
+    }
+    const places = before.members.map((name) => {
+      const at = this.names.indexOf(name);
+      return at >= 0 ? at : this.names.push(name) - 1;
+    });
+    const change = this.moved(before.owner.map((owner) => (owner < 0 ? owner : places[owner])), now, `${plural(now.moved - before.moved, 'slot')} moved in the last change`);
+    if (!change.before && now.moved === before.moved) return String(before.members) === String(now.members) ? this.change : NO_CHANGE;
+    change.gains = now.slots.map((n, i) => n - (before.slots[places.indexOf(i)] || 0));
+    return change;
   }
 
   moved(from, now, text) {
@@ -405,7 +422,7 @@ class SlotMap {
       pairs.set(pair, (pairs.get(pair) || 0) + 1);
       cells++;
     });
-    return {before: cells ? from : null, cells, pairs, text};
+    return {before: cells ? from : null, pairs, text};
   }
 
   draw() {
@@ -417,7 +434,7 @@ class SlotMap {
     if (this.canvas.style.height !== height) this.canvas.style.height = height;
     const on = surface(this.canvas);
     if (!on) return;
-    const before = this.pale.checked && this.change ? this.change.before : null;
+    const before = this.pale.checked ? this.change.before : null;
     for (let i = 0; i < cells; i++) {
       const place = {x: (i % columns) * step, y: Math.floor(i / columns) * step, size: step - (step > 7 ? 1.5 : 1)};
       this.cell(on.pen, place, data.owner[i], before ? before[i] : data.owner[i], Boolean(before));
@@ -451,28 +468,28 @@ class SlotMap {
         const on = surface(swatch);
         if (on) this.cell(on.pen, {x: 0, y: 0, size: on.width}, i, i, false);
       });
-      return el('tr', {}, el('td.sw', {}, swatch), el('td', {}, members[i]), el('td.r', {}, count(slots[i])), el('td.r.muted', {}, percent((100 * slots[i]) / table_size)));
+      return el('tr', {}, el('td.sw', {}, swatch), el('td', {}, members[i]), el('td.r', {}, count(slots[i])), el('td.r.muted', {}, percent((100 * slots[i]) / table_size)), el('td.r.gain', {}, gained(this.change.gains && this.change.gains[i])));
     }));
     if (members.length > order.length) this.owners.append(el('tr', {}, el('td'), el('td.muted', {}, `and ${count(members.length - order.length)} more`)));
-    this.tell(members, table_size / owner.length);
+    this.tell(table_size / owner.length);
   }
 
-  /* In words, of all slots: a cell stands for several in a large table. */
-  tell(members, each) {
-    const change = this.change, name = (i) => (i < 0 ? 'nobody' : members[i]);
-    this.choice.hidden = !(change && change.before);
-    if (!change || !change.before) {
+  /* In words. Sums are of all slots; from whom to whom is of the cells, so nearly. */
+  tell(each) {
+    const change = this.change, name = (i) => (i < 0 ? 'nobody' : this.names[i]);
+    this.choice.hidden = !change.before;
+    if (!change.before) {
       arrange(this.moves, []);
     } else {
-      const about = each > 1 ? 'about ' : '', pairs = [...change.pairs].sort((a, b) => b[1] - a[1]);
-      arrange(this.moves, [el('p', {}, `${about}${count(Math.round(change.cells * each))} slots ${change.text}`),
+      const about = each > 1 ? '\u2248\u202f' : '', pairs = [...change.pairs].sort((a, b) => b[1] - a[1]);
+      arrange(this.moves, [el('p', {}, change.text),
         el('ul', {}, ...pairs.slice(0, 8).map(([pair, n]) => {
           const [from, to] = pair.split('>').map(Number);
-          return el('li.muted.num', {}, `${name(from)} \u2192 ${name(to)}  ${about}${count(Math.round(n * each))}`);
+          return el('li.muted.num', {}, `${name(from)} \u2192 ${name(to)}  ${pairs.length > 1 ? about + count(Math.round(n * each)) : ''}`.trim());
         }), pairs.length > 8 ? el('li.muted', {}, `and ${pairs.length - 8} more ways`) : null)]);
     }
     this.canvas.setAttribute('aria-label', `${plural(this.data.table_size, 'slot')} of ${this.pool}` +
-      (change && change.before ? `, ${this.moves.textContent}` : ', each in the colour of the backend that has it'));
+      (change.before ? `, ${this.moves.textContent}` : ', each in the colour of the backend that has it'));
   }
 }
 
@@ -526,9 +543,8 @@ function link(href, value) {
 /* The cell is made anew when what it says is another. */
 function made(value) {
   return (item, td) => {
-    const node = value(item);
-    if (td.textContent === node.textContent && td.firstChild && td.firstChild.className === node.className && td.firstChild.firstChild?.className === node.firstChild?.className) return;
-    td.replaceChildren(node);
+    const fresh = value(item);
+    if (!td.firstChild || !td.firstChild.isEqualNode(fresh)) td.replaceChildren(fresh);
   };
 }
 function sparkCell(meter) {
@@ -611,10 +627,10 @@ const backendColumns = (withPool) => [
   {title: 'Backend', class: 'name', cell: text((item) => item.name)},
   withPool ? {title: 'Pool', cell: link(poolHref, (item) => item.pool)} : null,
   {title: 'Address', class: 'mono.opt', cell: text((item) => (item.port ? `${item.address} :${item.port}` : item.address))},
-  {title: 'State', cell: made((item) => el('span', {}, state(healthKind(item), backendWords(item)), why(item) ? el('span.sub', {}, why(item)) : null))},
+  {title: 'State', class: 'state-of', cell: made((item) => el('span', {}, state(healthKind(item), backendWords(item)), why(item) ? el('span.sub', {}, why(item)) : null))},
   {title: 'For', class: 'r.opt', cell: text((item) => (item.check ? ago(item.check.since_s) : ''))},
   {title: 'Check', class: 'r.opt', cell: text((item) => (item.check ? `${item.check.type} ${item.check.latency_ms.toFixed(1)} ms` : ''))},
-  {title: 'Share', class: 'r', cell: text((item) => percent(item.share))},
+  {title: 'Share', class: 'r.opt', cell: text((item) => percent(item.share))},
   {title: 'Entries', class: 'r.opt', cell: text((item) => count(item.flows))},
   {title: 'Packets/s', class: 'r', cell: text((item) => short(backendMeter(item).rate))},
   {title: 'Five minutes', class: 'r.opt', cell: sparkCell(backendMeter)},
@@ -651,8 +667,9 @@ class Busiest {
     const now = performance.now();
     const rates = places.map((at, i) => {
       const before = this.rates.get(at), value = counts.packets[i];
+      if (before && value >= before.value && now - before.ms < POLL_MS / 2) return {at, rate: before.rate, value};
       const rate = before && value >= before.value && now > before.ms ? (value - before.value) / (now - before.ms) : 0;
-      this.rates.set(at, {value, ms: now});
+      this.rates.set(at, {value, ms: now, rate});
       return {at, rate, value};
     });
     if (this.order === 'busy') rates.sort((a, b) => b.rate - a.rate || b.value - a.value || a.at - b.at);
@@ -683,7 +700,7 @@ function figure(label, href) {
   name.append(more);
   return {node: el('div.figure', {}, el('div.value', {}, value, unit), name), set(n, suffix, words_, kind) {
     put(value, n);
-    put(unit, suffix);
+    put(unit, suffix.trim());
     put(more, words_ ? ` \u00b7 ${words_}` : '');
     putClass(value, kind ? `num ${kind}` : 'num');
   }};
@@ -915,14 +932,14 @@ class Routing {
     this.lines = el('div');
     this.peers = new Table([
       {title: 'Router', class: 'name.mono', cell: text((peer) => peer.address)},
-      {title: 'AS', class: 'r', cell: text((peer) => peer.asn)},
+      {title: 'AS', class: 'r.opt', cell: text((peer) => peer.asn)},
       {title: 'BGP', cell: made((peer) => el('span', {}, state(peer.state === 'Established' ? 'good' : 'bad', peer.state), peer.state !== 'Established' && peer.last_error ? el('span.sub', {}, peer.last_error) : null))},
-      {title: 'For', class: 'r', cell: text((peer) => ago(peer.since_s))},
-      {title: 'Prefixes', class: 'r', cell: text((peer) => (peer.pending ? `${count(peer.prefixes)} (${count(peer.pending)} due)` : count(peer.prefixes)))},
+      {title: 'For', class: 'r.opt', cell: text((peer) => ago(peer.since_s))},
+      {title: 'Prefixes', class: 'r.opt', cell: text((peer) => (peer.pending ? `${count(peer.prefixes)} (${count(peer.pending)} due)` : count(peer.prefixes)))},
       {title: 'Families', class: 'opt', cell: text((peer) => [peer.ipv4 && 'IPv4', peer.ipv6 && 'IPv6'].filter(Boolean).join(' '))},
       {title: 'Hold', class: 'r.opt', cell: text((peer) => (peer.hold_s ? `${peer.hold_s} s` : ''))},
       {title: 'Went down', class: 'r.opt', cell: text((peer) => count(peer.downs))},
-      {title: 'BFD', cell: made((peer) => (peer.bfd ? el('span', {}, state(peer.bfd.state === 'up' ? 'good' : 'bad', peer.bfd.state), el('span.sub', {}, peer.bfd.state === 'up' ? `finds a loss in ${peer.bfd.detect_ms.toFixed(0)} ms` : peer.bfd.why)) : el('span.muted', {}, 'none')))},
+      {title: 'BFD', cell: made((peer) => (peer.bfd ? el('span', {}, state(peer.bfd.state === 'up' ? 'good' : 'bad', peer.bfd.state), el('span.sub.opt', {}, peer.bfd.state === 'up' ? `finds a loss in ${peer.bfd.detect_ms.toFixed(0)} ms` : peer.bfd.why)) : el('span.muted', {}, 'none')))},
     ], 'Routers', {empty: 'This node speaks BGP with nobody.'});
     this.pager = new Pager('addresses');
     this.vips = new Table([
@@ -930,7 +947,7 @@ class Routing {
       {title: 'Announced', cell: made((vip) => state(vip.announced ? 'good' : 'warn', vip.announced ? 'yes' : 'no'))},
       {title: 'Why', class: 'muted', cell: text((vip) => vip.error || vip.why)},
       {title: 'For', class: 'r.opt', cell: text((vip) => ago(vip.since_s))},
-      {title: 'Services', cell: text((vip) => vip.services.slice(0, 6).join(', ') + (vip.services.length > 6 ? ` and ${vip.services.length - 6} more` : ''))},
+      {title: 'Services', class: 'opt', cell: text((vip) => vip.services.slice(0, 6).join(', ') + (vip.services.length > 6 ? ` and ${vip.services.length - 6} more` : ''))},
     ], 'Addresses that are announced');
     this.node = el('div', {}, this.lines, el('div.cols', {}, el('section', {}, el('div.head', {}, el('h2', {}, 'Routers')), this.peers.node),
       el('section', {}, el('div.tools', {}, el('h2', {}, 'Addresses'), this.pager.node), this.vips.node)));
@@ -1012,8 +1029,9 @@ class Drops {
 /* All that came since the last time; a daemon that began anew has other numbers. */
 async function readEvents(limit) {
   /* A daemon without them is not asked each time. */
-  if (node.hasEvents === false && clock.turn % 30) return;
-  let answer = await get(query('events', node.eventsNext == null ? {limit} : {since: node.eventsNext, limit: EVENTS_KEPT}));
+  if (node.hasEvents === false && clock.turn < node.eventsAsked + 30) return;
+  node.eventsAsked = clock.turn;
+  let answer = await get(query('events', node.eventsNext == null ? {limit} : {since: node.eventsNext, limit: 100}));
   node.hasEvents = Boolean(answer && answer.events);
   if (!node.hasEvents) return;
   if (node.eventsStarted != null && node.eventsStarted !== answer.started_ms) {
@@ -1036,12 +1054,23 @@ function when(event) {
   return (date.toDateString() === new Date().toDateString() ? clockTime : dayTime).format(date);
 }
 
-const eventFields = (event) => Object.entries(event.fields || {}).map(([key, value]) => `${key}=${value}`).join('  ');
+/* But for what is empty, or says whom it is about once more. */
+function eventFields(event) {
+  const subject = String(event.subject || '').split('/');
+  return Object.entries(event.fields || {}).filter(([, value]) => value !== '' && !subject.includes(String(value))).map(([key, value]) => `${key}=${value}`).join('  ');
+}
+
+/* By its level; a change of state is for better or worse at any level, and says so in its text. */
+function eventKind(event) {
+  if (event.level === 'error') return 'bad';
+  if (event.level === 'warn' || /\b(unhealthy|down|lost|refused|withdrawn)\b/.test(event.text)) return 'warn';
+  return /\b(healthy|up)\b/.test(event.text) ? 'good' : 'none';
+}
 
 function eventTable(tight) {
   return new Table([
     {title: 'Time', class: 'num.muted.nowrap', cell: text(when)},
-    {title: 'What', cell: made((event) => state({error: 'bad', warn: 'warn'}[event.level] || 'none', event.text))},
+    {title: 'What', cell: made((event) => state(eventKind(event), event.text))},
     {title: 'Of', class: 'name', cell: text((event) => event.subject || event.kind)},
     {title: 'More', class: 'mono.muted.opt', cell: text((event) => (event.suppressed ? `${eventFields(event)}  (${count(event.suppressed)} alike before)` : eventFields(event)))},
   ], 'Events', {tight, empty: 'Nothing has happened since the daemon began.'});
@@ -1072,6 +1101,8 @@ class Events {
 /* --- the node --- */
 
 function readStatus(status) {
+  /* Another daemon may know other verdicts. */
+  if (node.status && node.status.pid !== status.pid) node.verdicts = null;
   const {verdicts} = status, sum = {forwarded: 0, bytes: 0, dropped: 0};
   for (const [name, value] of Object.entries(verdicts)) meters.node.read(`verdict ${name}`, value.packets);
   for (const name of ['forwarded', 'redirected']) {
@@ -1089,9 +1120,12 @@ function readStatus(status) {
 function notices(status) {
   const list = [], refusal = status.configuration && status.configuration.refusal;
   if (refusal) {
-    const first = refusal.errors && refusal.errors[0], said = first && (first.text || first.message || first.error || (typeof first === 'string' ? first : ''));
-    list.push(`The file as it is now was refused ${ago(refusal.ago_s)} ago, and an earlier one runs.${said ? ` ${said}` : ''}`);
+    const first = refusal.errors[0], more = refusal.errors.length - 1 + refusal.more;
+    list.push(`The file as it is now was refused ${ago(refusal.ago_s)} ago, and an earlier one runs.` +
+      (first ? `\n${first.file || status.file}:${first.line}:${first.column}: ${first.text}` : '') + (more > 0 ? `\nand ${plural(more, 'error')} more` : ''));
   }
+  node.version = node.version || status.version;
+  if (node.version !== status.version) list.push(`This node is now version ${status.version}: load the page again.`);
   for (const one of status.interfaces) {
     if (one.xdp === 'none') list.push(`Interface ${one.name}: no program is attached, so it balances nothing.`);
     else if (one.fallback) list.push(`Interface ${one.name}: generic XDP, which is slow: ${one.why}`);
@@ -1137,12 +1171,13 @@ const poller = {
       if (!node.verdicts) node.verdicts = ((await get('verdicts')) || {verdicts: []}).verdicts;
       const asked = performance.now(), status = await get('status');
       clock.ms = asked;
-      clock.turn++;
+      clock.turn = Math.round(asked / POLL_MS);
       readStatus(status);
       const answer = await view.ask();
       if (view === current) {
         view.show(answer);
         if ($('main').firstChild !== view.node) $('main').replaceChildren(view.node);
+        $('main').dataset.shown = location.hash;
       }
       this.found();
       showHead();
@@ -1174,9 +1209,13 @@ const poller = {
     document.body.classList.add('lost');
     putClass($('link'), 'link bad');
     put($('link'), 'lost');
+    $('state').replaceChildren(node.status ? state('none', 'not known') : '');
     $('notice').hidden = false;
     putClass($('notice'), 'bad');
-    const say = () => put($('notice'), `The node does not answer (${why_}). What is shown is of before; asking again in ${Math.max(0, Math.ceil((until - performance.now()) / 1000))} s.`);
+    /* Read out once, and not each second. */
+    const left = el('span', {'aria-hidden': 'true'});
+    $('notice').replaceChildren(`The node does not answer (${why_}). What is shown is of before; `, left);
+    const say = () => put(left, `asking again in ${Math.max(0, Math.ceil((until - performance.now()) / 1000))} s.`);
     say();
     this.count = setInterval(say, 1000);
   },
@@ -1207,6 +1246,8 @@ function route() {
   const before = current;
   current = view || kept.get(key);
   [...$('nav').querySelectorAll('a')].forEach((link_, i) => (i === at ? link_.setAttribute('aria-current', 'page') : link_.removeAttribute('aria-current')));
+  const here = $('nav').querySelector('[aria-current]');
+  here.parentElement.parentElement.parentElement.scrollLeft = here.offsetLeft - 40;
   $('q').disabled = !current.searches;
   $('q').parentElement.hidden = !current.searches;
   if (before && before !== current) {

@@ -81,8 +81,8 @@ lost() {
 # fits VIEW: nothing is wider than the screen.
 fits() {
 	go "$1"
-	wait_for 10 page_is "document.querySelector('main').children.length > 0" &&
-		page_is 'document.documentElement.scrollWidth <= innerWidth'
+	wait_for 10 page_is "document.querySelector('main').dataset.shown === '#/$1'" &&
+		page_is 'document.documentElement.scrollWidth === 360 && innerWidth === 360'
 }
 
 # Whatever can be operated has a name, whatever is drawn a label or nothing to say, columns a scope.
@@ -123,7 +123,8 @@ browser_start lb1
 
 # --- the files ---
 
-must "it is HTML" grep -qi '^content-type: text/html' < <(head_of $URL/ | tee "$DIR/head")
+head_of $URL/ >"$DIR/head"
+must "it is HTML" grep -qi '^content-type: text/html' "$DIR/head"
 must "with a policy that lets no other script in" grep -qi "script-src 'self';" "$DIR/head"
 must_not "nor any that is inline" grep -qi 'unsafe' "$DIR/head"
 etag=$(sed -n 's/^ETag: \(.*\)\r$/\1/p' "$DIR/head")
@@ -185,6 +186,23 @@ must "events, or that there are none" wait_for 10 page_is \
 	'/the daemon began|no events|healthy/.test(document.querySelector("main").innerText)'
 must "it still asked for little" asks_little
 
+# --- what it asks for ---
+
+api() { in_ns lb1 curl -sfg --max-time 20 "$URL/api/v1/$1" | json_is "$2"; }
+is_refused() { grep -q " $2 " < <(head_of "$URL/api/v1/$1"); }
+must "counters of all services" api counts '.total == 62 and .at == null and
+	(.packets | length) == 62 and (.bytes | length) == 62'
+must "of some" api 'counts?q=shop' '.total == 2 and (.packets | length) == 2'
+places=$(in_ns lb1 curl -sfg "$URL/api/v1/counts?q=shop" | jq -r '.at | join(",")')
+must "which have places" api "services?at=$places" '[.items[].name] == ["shop4", "shop6"] and
+	.generation == 1 and .items[0].usable == 2'
+must "a place where none is" api 'services?at=0,4000' '(.items | length) == 2 and .items[1] == null'
+must "what is no place" is_refused 'services?at=1,x' 400
+must "nor so many" is_refused "services?at=$(seq -s , 101)" 400
+must "who takes no flows" api 'backends?usable=no' '.total == 0'
+must "verdicts with what to do" api verdicts '.verdicts | length > 20 and
+	all(.[]; .help != "" and (.to_do | length) > 0)'
+
 # --- slots ---
 
 go pools/web4
@@ -197,7 +215,9 @@ must "which is sent once" json_is 'has("owner") | not' \
 must "pools that are not have none" grep -q ' 404 ' < <(head_of $URL/api/v1/slots/nothing)
 end b1-nginx
 must "a backend that fails is seen" wait_for 15 page_shows unhealthy
+must "as one that takes no flows" api 'backends?usable=no' '.total == 2 and .items[0].name == "b1"'
 must "and whose its slots are now" wait_for 10 page_shows 'b1 → b2'
+must "exactly" page_shows '1,019 slots moved'
 must "and in words" label_has map 'moved'
 must "a picture of it" shot slots-light
 must "in the dark" test "$(browse scheme dark)" = ok
@@ -228,6 +248,8 @@ end lb1
 must "a daemon that has gone is told of" wait_for 20 lost
 must "a picture of it" shot lost-dark
 node_spawn 1
+must "and not called ready" page_is \
+	"document.getElementById('state').innerText.includes('not known')"
 must "and that it is back" wait_for 60 is_live
 must "with what it does" wait_for 20 rate_is_seen shop4
 must "a picture of it" shot overview-dark
