@@ -43,7 +43,6 @@ FUZZ := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/*_fuzz.c))
 
 # A make below this one, that reads the machine anew; it shares a job server if there is one.
 SUBMAKE = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
-
 needs = $(if $(shell command -v $(1)),,$(error $(1) is missing: tools/deps --build installs it))
 # A short line for each step; V=1 shows the commands.
 say = $(if $(V),,@echo "  $(1) $@" &&)
