@@ -23,8 +23,7 @@ enum { NOBODY = UINT16_MAX };
 /* What a slot that changes hands asks of who has it and who gets it. */
 struct standing {
 	uint32_t record;
-	uint32_t
-		flows; /* whose they are that have no entries: its record, or 0 where they are cut */
+	uint32_t flows;    /* whose they are that have no entries: `record`, or 0 once cut */
 	uint32_t slots;    /* that it serves */
 	bool gives, takes; /* while settling: its share asks for that */
 };
