@@ -13,6 +13,7 @@ const HISTORY = 150; /* samples: five minutes */
 const PAGE = 25;
 const GAP_TURNS = 15;
 const EVENTS_KEPT = 500;
+const MAPS_KEPT = 50;
 
 const $ = (id) => document.getElementById(id);
 
@@ -306,7 +307,7 @@ class Chart {
     }
     const minutes = (HISTORY * POLL_MS) / 60000;
     for (let i = 0; i <= minutes; i++) {
-      if (width < 420 && i % 2 === 0 && i && i < minutes) continue;
+      if (width < 420 && i % 2 && i < minutes) continue;
       pen.textAlign = i === 0 ? 'left' : i === minutes ? 'right' : 'center';
       pen.fillText(i === minutes ? 'now' : `\u2212${minutes - i} min`, (i / minutes) * width, foot + 14);
     }
@@ -381,6 +382,8 @@ class SlotMap {
 
   update(answer) {
     if (!answer) return;
+    this.was = this.turn;
+    this.turn = clock.turn;
     if (answer.owner) {
       this.change = this.compare(this.data, answer);
       this.data = answer;
@@ -396,18 +399,18 @@ class SlotMap {
 
   /*
    * What went from whom to whom since the picture before, by names, as members may have come and
-   * gone; else who is served by another than its base owner. What changed no owner is no change.
+   * gone; else from what the node still knows. What changed no owner is no change.
    */
   compare(before, now) {
     this.names = [...now.members];
     if (!before || before.table_size !== now.table_size || now.moved < before.moved) {
-      return now.stand_ins ? this.moved(now.base, now, `${plural(now.stand_ins, 'slot')} with another than the base owner`) : NO_CHANGE;
+      return now.changed ? this.moved(now.before, now, `${plural(now.changed, 'slot')} not with who had them before the last change`) : NO_CHANGE;
     }
     const places = before.members.map((name) => {
       const at = this.names.indexOf(name);
       return at >= 0 ? at : this.names.push(name) - 1;
     });
-    const change = this.moved(before.owner.map((owner) => (owner < 0 ? owner : places[owner])), now, `${plural(now.moved - before.moved, 'slot')} moved in the last change`);
+    const change = this.moved(before.owner.map((owner) => (owner < 0 ? owner : places[owner])), now, `${plural(now.moved - before.moved, 'slot')} moved ${clock.turn - this.was <= GAP_TURNS ? 'in the last change' : 'since they were last looked at'}`);
     if (!change.before && now.moved === before.moved) return String(before.members) === String(now.members) ? this.change : NO_CHANGE;
     change.gains = now.slots.map((n, i) => n - (before.slots[places.indexOf(i)] || 0));
     return change;
@@ -823,11 +826,15 @@ function backendsView() {
   });
 }
 
-/* The slots of a pool, and its backends. */
+/* The slots of a pool, and its backends. What was seen of a pool is kept, the latest ones last. */
+const maps = new Map();
 class PoolPart {
   constructor(name) {
     this.name = name;
-    this.map = new SlotMap(name);
+    this.map = maps.get(name) || new SlotMap(name);
+    maps.delete(name);
+    maps.set(name, this.map);
+    if (maps.size > MAPS_KEPT) maps.delete(maps.keys().next().value);
     this.pager = new Pager('backends');
     this.table = new Table(backendColumns(false), `Backends of ${name}`);
     this.node = el('div.cols', {}, this.map.node,

@@ -219,6 +219,8 @@ must "as one that takes no flows" api 'backends?usable=no' '.total == 2 and .ite
 must "and whose its slots are now" wait_for 10 page_shows 'b1 → b2'
 must "exactly" page_shows '1,019 slots moved'
 must "and in words" label_has map 'moved'
+must "so it is for who comes later" api slots/web4 '.changed == 1019 and .stand_ins == 1019 and
+	([.owner, .before] | transpose | all(.[0] == 1)) and (.before | unique == [0, 1])'
 must "a picture of it" shot slots-light
 must "in the dark" test "$(browse scheme dark)" = ok
 must "it can be read" page_is "$CONTRAST"
