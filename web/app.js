@@ -369,7 +369,7 @@ class SlotMap {
     this.owners = el('tbody');
     this.moves = el('div.moves', {'aria-live': 'polite'});
     this.pale = el('input', {type: 'checkbox', checked: true, onchange: () => this.draw()});
-    this.choice = el('label.muted', {hidden: true}, this.pale, ' show what moved');
+    this.choice = el('label.muted', {hidden: true}, this.pale, 'show what moved');
     this.node = el('section', {}, el('div.head', {}, this.title, this.choice, this.note),
       el('div.slots', {}, el('div', {}, this.canvas),
         el('div', {}, el('table.owners', {}, el('thead.sr', {}, el('tr', {}, ...['Colour', 'Backend', 'Slots', 'Share', 'Gained'].map((title) => el('th', {scope: 'col'}, title)))), this.owners), this.moves)));

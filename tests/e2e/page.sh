@@ -27,13 +27,14 @@ MANY=60
 
 command -v chromium >/dev/null || skip "no chromium: tools/deps"
 
-# Services beside, whose backends nobody checks: for lists that have pages.
+# Services beside, whose backends nobody checks: for lists that have pages. One denies the client.
 with_many() {
 	awk -v n=$MANY '{ print }
 	/^pools:/ { for (i = 1; i <= n; i++) printf "- {name: many-%02d, check: {type: none}, \
 backends: [{name: x, address: 10.0.1.11}]}\n", i }
 	/^services:/ { for (i = 1; i <= n; i++) printf "- {name: beside-%02d, \
-vips: [198.51.101.%d], listen: [tcp/80], pool: many-%02d}\n", i, i, i }'
+vips: [198.51.101.%d], listen: [tcp/80], pool: many-%02d%s}\n", i, i, i,
+		(i == 1 ? ", deny: [203.0.113.0/24]" : "") }'
 }
 
 ask_some() {
@@ -152,6 +153,26 @@ must "markup in a string is refused by the browser" page_is \
 	'(() => { try { document.body.innerHTML = 1; } catch { return true; } return false; })()'
 browse complaints >/dev/null
 must "it asked for little" asks_little
+
+HOSTILE='(() => { const name = "<img src=x onerror=alert(1)>";
+	const table = new Table(serviceColumns(), name), item = {name, pool: "</td><b>", vips: [name],
+	listen: [name], usable: 1, backends: 2, forward: "<script>1</script>"};
+	table.update([item], (one) => one.name);
+	return table.node.textContent.includes(name) && !table.node.querySelector("img, b, script") &&
+	decodeURIComponent(table.node.querySelector("a").hash) === "#/services/" + name; })()'
+HOSTILE=${HOSTILE//$'\n'/ }
+must "names that are markup are text" page_is "$HOSTILE"
+must "and that was all" complaints_are_none
+
+# --- drops ---
+
+# denied_is_seen: packets that are dropped are asked for until the page says so.
+denied_is_seen() {
+	in_ns client curl -s --max-time 0.3 -o /dev/null http://198.51.101.1/
+	page_shows denied
+}
+must "a drop is told by its reason" wait_for 20 denied_is_seen
+must "a picture of it" shot overview-drops
 
 # --- lists, by keys ---
 
