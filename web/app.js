@@ -84,6 +84,9 @@ function ago(seconds) {
   return `${Math.floor(s / 86400)} d ${Math.floor((s % 86400) / 3600)} h`;
 }
 
+/* A sum: to the last one while that can be read. */
+const sum = (n) => (n < 100000 ? count(n) : short(n));
+
 /* At the axis: no more digits than there are. */
 const axis = (n, unit) => short(n, unit).replace(/\.0+(?=\D|$)/, '');
 
@@ -467,10 +470,11 @@ class SlotMap {
     const order = members.map((name, i) => i).sort((a, b) => slots[b] - slots[a] || a - b).slice(0, 16);
     arrange(this.owners, order.map((i) => {
       const swatch = el('canvas', {'aria-hidden': 'true'});
-      requestAnimationFrame(() => {
+      swatch.redraw = () => {
         const on = surface(swatch);
         if (on) this.cell(on.pen, {x: 0, y: 0, size: on.width}, i, i, false);
-      });
+      };
+      requestAnimationFrame(swatch.redraw);
       return el('tr', {}, el('td.sw', {}, swatch), el('td', {}, members[i]), el('td.r', {}, count(slots[i])), el('td.r.muted', {}, percent((100 * slots[i]) / table_size)), el('td.r.gain', {}, gained(this.change.gains && this.change.gains[i])));
     }));
     if (members.length > order.length) this.owners.append(el('tr', {}, el('td'), el('td.muted', {}, `and ${count(members.length - order.length)} more`)));
@@ -725,7 +729,7 @@ class Overview {
     this.drops = new Table([
       {title: 'Reason', cell: link((item) => '#/drops', (item) => words(item.name))},
       {title: 'Packets/s', class: 'r', cell: text((item) => short(meters.node.at(`verdict ${item.name}`).rate))},
-      {title: 'All', class: 'r', cell: text((item) => short(item.packets))},
+      {title: 'All', class: 'r', cell: text((item) => sum(item.packets))},
     ], 'Reasons of drops', {tight: true, empty: 'No packet was dropped.'});
     this.events = eventTable(true);
     this.node = el('div', {}, el('div.figures', {}, ...Object.values(this.figures).map((one) => one.node)),
@@ -747,7 +751,7 @@ class Overview {
     figures.packets.set(...scaled(t.forwarded.rate, ' packets/s'));
     figures.bits.set(...scaled(t.bytes.rate == null ? null : t.bytes.rate * 8, 'bit/s'));
     figures.drops.set(...scaled(t.dropped.rate, ' packets/s'), '', t.dropped.rate ? 'bad' : '');
-    figures.flows.set(...scaled(t.fresh.rate, ' new/s'), flows.skipped ? `${short(flows.skipped)} skipped` : '');
+    figures.flows.set(...scaled(t.fresh.rate, ' new/s'), flows.skipped ? `${sum(flows.skipped)} skipped` : '');
     const all = counts.backends, usable = counts.backends_usable;
     figures.backends.set(count(usable), ` of ${count(all)}`, '', usable === all ? '' : usable ? 'warn' : 'bad');
     const peers = bgp ? bgp.peers : [], up = peers.filter((peer) => peer.state === 'Established').length;
