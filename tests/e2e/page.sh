@@ -155,11 +155,12 @@ browse complaints >/dev/null
 must "it asked for little" asks_little
 
 HOSTILE='(() => { const name = "<img src=x onerror=alert(1)>";
-	const table = new Table(serviceColumns(), name), item = {name, pool: "</td><b>", vips: [name],
-	listen: [name], usable: 1, backends: 2, forward: "<script>1</script>"};
+	const table = new Table(serviceColumns(), name), item = {name, pool: "</td><b>",
+	vips: [name], listen: [name], usable: 1, backends: 2, forward: "<script>1</script>"};
 	table.update([item], (one) => one.name);
-	return table.node.textContent.includes(name) && !table.node.querySelector("img, b, script") &&
-	decodeURIComponent(table.node.querySelector("a").hash) === "#/services/" + name; })()'
+	const {node} = table, to = decodeURIComponent(node.querySelector("a").hash);
+	return node.textContent.includes(name) && !node.querySelector("img, b, script") &&
+	to === "#/services/" + name; })()'
 HOSTILE=${HOSTILE//$'\n'/ }
 must "names that are markup are text" page_is "$HOSTILE"
 must "and that was all" complaints_are_none
