@@ -1057,7 +1057,7 @@ class PoolView {
 
   show(answer) {
     const [slots, pool] = answer;
-    if (!pool) return gone(this, 'pool');
+    if (isGone(this, 'pool', pool)) return;
     replaceFacts(this.lines, [
       ['Slots', count(pool.table_size)], ['Backends', count(pool.backends.total)],
       ['Usable', count(pool.usable)],
@@ -1077,9 +1077,14 @@ function replaceFacts(parent, list) {
   if (parent.textContent !== node_.textContent) parent.replaceChildren(node_);
 }
 
-function gone(view, what) {
-  view.node.replaceChildren(crumb(view.up, 'Back'), el('h2.big', {}, view.title),
-    el('p.empty', {}, `The configuration that runs has no such ${what}.`));
+/* Says so below the title, in place of all else, for as long as there is no such thing. */
+function isGone(view, what, found) {
+  view.missing =
+    view.missing || el('p.empty', {}, `The configuration that runs has no such ${what}.`);
+  [...view.node.children].slice(2).forEach((child) => (child.hidden = !found));
+  view.node.append(view.missing);
+  view.missing.hidden = Boolean(found);
+  return !found;
 }
 
 class ServiceView {
@@ -1108,7 +1113,7 @@ class ServiceView {
   }
 
   show({service, part}) {
-    if (!service) return gone(this, 'service');
+    if (isGone(this, 'service', service)) return;
     readServices([service]);
     replaceFacts(this.lines, [
       ['Addresses', service.vips.join(', ')], ['Listens', service.listen.join(' ')],

@@ -27,14 +27,17 @@ MANY=60
 
 command -v chromium >/dev/null || skip "no chromium: tools/deps"
 
-# Services beside, whose backends nobody checks: for lists that have pages. One denies the client.
+# Services beside, whose backends nobody checks: for lists that have pages. One denies the client,
+# and one has names as long as may be.
+LONG=$(printf 'n%.0s' {1..63})
 with_many() {
 	awk -v n=$MANY '{ print }
 	/^pools:/ { for (i = 1; i <= n; i++) printf "- {name: many-%02d, check: {type: none}, \
 backends: [{name: x, address: 10.0.1.11}]}\n", i }
 	/^services:/ { for (i = 1; i <= n; i++) printf "- {name: beside-%02d, \
 vips: [198.51.101.%d], listen: [tcp/80], pool: many-%02d%s}\n", i, i, i,
-		(i == 1 ? ", deny: [203.0.113.0/24]" : "") }'
+		(i == 1 ? ", deny: [203.0.113.0/24]" : "") }' |
+		sed "s/beside-02/$LONG/; s/many-02/$LONG/; /$LONG, check/s/name: x/name: $LONG/"
 }
 
 ask_some() {
@@ -49,7 +52,7 @@ head_of() { in_ns lb1 curl -sg --max-time 20 -D - -o /dev/null "$@"; }
 # complaints_are_none: but for the browser's own word on a daemon that is not there.
 complaints_are_none() {
 	browse complaints | tee "$DIR/complaints" |
-		json_is 'map(select(test("ERR_CONNECTION|/api/v1/events") | not)) == []'
+		json_is 'map(select(test("ERR_CONNECTION|/services/nothing") | not)) == []'
 }
 # Of all that was asked for since: nothing elsewhere, and of lists no more than a page.
 asks_little() {
@@ -195,6 +198,12 @@ must "all in it has a name" page_is "$LABELS"
 must "Escape leads up" press Escape
 must "to the list" wait_for 10 at_hash services
 must "which is as it was left" wait_for 10 rows_are 1
+must "a service that is not is told of" go services/nothing
+must "below its name" wait_for 10 page_shows 'has no such service'
+go services
+page 'var q = document.getElementById("q"); q.value = ""; q.dispatchEvent(new Event("input")); 0' \
+	>/dev/null
+must "all are there again" wait_for 10 rows_are 25
 page 'document.activeElement.blur(); scrollTo(0, 0)' >/dev/null
 go drops
 must "every reason is explained" wait_for 10 page_is \
@@ -257,9 +266,9 @@ must "and has its slots again" wait_for 15 page_shows 'b2 → b1'
 # --- on a phone ---
 
 browse size 360 740 >/dev/null
-for view in '' services services/shop4 pools pools/web4 backends routing drops events; do
+for view in '' services services/{shop4,$LONG} pools pools/web4 backends routing drops events; do
 	must "on a phone nothing is cut: ${view:-overview}" fits "$view"
-	shot "phone-$(tr / - <<<"${view:-overview}")" || fail "a picture of it"
+	shot "phone-$(tr / - <<<"${view:-overview}" | cut -c 1-20)" || fail "a picture of it"
 done
 browse size 1280 900 >/dev/null
 must "nothing was wrong by then" complaints_are_none
