@@ -82,7 +82,6 @@ $(PEERS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/libweir.a
 	$(call say,LD )$(CC) $(ALL_CFLAGS) -o $@ $^ -Wl,--as-needed $(LDLIBS)
 
 $(BUILD)/src/weir/page/page.o: $(wildcard web/*)
-
 units: $(UNIT) $(TEST_BPF) $(PEERS)
 fuzzers: $(FUZZ)
 

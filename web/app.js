@@ -13,6 +13,7 @@ const HISTORY = 150; /* samples: five minutes */
 const PAGE = 25;
 const GAP_TURNS = 15;
 const EVENTS_KEPT = 500;
+const MAPS_KEPT = 50;
 
 const $ = (id) => document.getElementById(id);
 
@@ -65,8 +66,8 @@ function scaled(n, unit) {
     n /= 1000;
     at++;
   }
-  const text = n >= 100 || (at === 0 && n >= 10) ? n.toFixed(0) : n.toPrecision(n < 1 ? 1 : at ? 3 : 2);
-  return [text, prefixes[at] + unit];
+  const digits = n < 1 ? 1 : at ? 3 : 2, isWhole = n >= 100 || (at === 0 && n >= 10);
+  return [isWhole ? n.toFixed(0) : n.toPrecision(digits), prefixes[at] + unit];
 }
 
 const short = (n, unit = '') => {
@@ -83,17 +84,28 @@ function ago(seconds) {
   return `${Math.floor(s / 86400)} d ${Math.floor((s % 86400) / 3600)} h`;
 }
 
+/* A sum: to the last one while that can be read. */
+const sum = (n) => (n < 100000 ? count(n) : short(n));
+
 /* At the axis: no more digits than there are. */
 const axis = (n, unit) => short(n, unit).replace(/\.0+(?=\D|$)/, '');
 
 const plural = (n, one, many) => `${count(n)} ${n === 1 ? one : many || one + 's'}`;
 const words = (name) => String(name).replace(/_/g, ' ');
-const percent = (n) => (n == null ? '\u2013' : `${n >= 99.95 || n === 0 ? n.toFixed(0) : n.toFixed(1)} %`);
+const percent = (n) =>
+  (n == null ? '\u2013' : `${n >= 99.95 || n === 0 ? n.toFixed(0) : n.toFixed(1)} %`);
 
 /* A state is a shape, a colour and a word, so that no one of them has to be seen. */
-const SHAPES = {good: '\u25cf', warn: '\u25b2', bad: '\u25a0', none: '\u25cb'};
+const SHAPES = {
+  good: '\u25cf',
+  warn: '\u25b2',
+  bad: '\u25a0',
+  none: '\u25cb'
+};
 function state(kind, text) {
-  return el('span', {}, el(`span.mark-s.${kind === 'none' ? 'muted' : kind}`, {'aria-hidden': 'true'}, SHAPES[kind]), text);
+  return el('span', {},
+    el(`span.mark-s.${kind === 'none' ? 'muted' : kind}`, {'aria-hidden': 'true'}, SHAPES[kind]),
+    text);
 }
 
 function healthKind(backend) {
@@ -112,7 +124,8 @@ class Lost extends Error {}
 async function get(path) {
   let response;
   try {
-    response = await fetch(`api/v1/${path}`, {signal: AbortSignal.timeout(TIMEOUT_MS), credentials: 'same-origin', cache: 'no-store'});
+    response = await fetch(`api/v1/${path}`,
+      {signal: AbortSignal.timeout(TIMEOUT_MS), credentials: 'same-origin', cache: 'no-store'});
   } catch (error) {
     throw new Lost(error.name === 'TimeoutError' ? 'no answer in time' : 'no connection');
   }
@@ -128,7 +141,8 @@ async function get(path) {
 
 const query = (path, values) => {
   const params = new URLSearchParams();
-  for (const [key, value] of Object.entries(values)) if (value !== '' && value != null) params.set(key, value);
+  for (const [key, value] of Object.entries(values))
+    if (value !== '' && value != null) params.set(key, value);
   return String(params) ? `${path}?${params}` : path;
 };
 
@@ -146,7 +160,9 @@ class Meter {
   read(value, ms, turn) {
     if (this.turn === turn) return;
     const turns = Math.min(turn - this.turn, HISTORY);
-    this.rate = this.value != null && value >= this.value && ms > this.ms ? ((value - this.value) * 1000) / (ms - this.ms) : null;
+    this.rate = this.value != null && value >= this.value && ms > this.ms
+      ? ((value - this.value) * 1000) / (ms - this.ms)
+      : null;
     /* Out of view for a moment: it had this rate on the average. For long: nobody knows. */
     this.history.copyWithin(0, turns);
     this.history.fill(this.rate == null || turns > GAP_TURNS ? NaN : this.rate, HISTORY - turns);
@@ -174,20 +190,38 @@ class Meters {
 
   /* Those not seen for as long as a history lasts. */
   prune() {
-    for (const [key, meter] of this.all) if (clock.turn - meter.turn > HISTORY) this.all.delete(key);
+    for (const [key, meter] of this.all)
+      if (clock.turn - meter.turn > HISTORY) this.all.delete(key);
   }
 }
 
-const clock = {ms: 0, turn: 0};
-const node = {status: null, verdicts: null, generation: null, counts: null, events: [], eventsNext: null, eventsStarted: null, hasEvents: null};
-const meters = {node: new Meters(), services: new Meters(), backends: new Meters()};
+const clock = {
+  ms: 0,
+  turn: 0
+};
+const node = {
+  status: null,
+  verdicts: null,
+  version: null,
+  events: [],
+  eventsAsked: 0,
+  eventsNext: null,
+  eventsStarted: null,
+  hasEvents: null
+};
+const meters = {
+  node: new Meters(),
+  services: new Meters(),
+  backends: new Meters()
+};
 
 /* --- pictures --- */
 
 const ink = {};
 function readInk() {
   const style = getComputedStyle(document.documentElement);
-  for (const name of ['bg', 'fg', 'muted', 'line', 'accent', 'good', 'warn', 'bad', 'soft']) ink[name] = style.getPropertyValue(`--${name}`).trim();
+  for (const name of ['bg', 'fg', 'muted', 'line', 'accent', 'good', 'warn', 'bad', 'soft'])
+    ink[name] = style.getPropertyValue(`--${name}`).trim();
   ink.dark = matchMedia('(prefers-color-scheme: dark)').matches;
 }
 
@@ -207,7 +241,9 @@ function surface(canvas) {
 
 function highest(lines) {
   let max = 0;
-  for (const line of lines) for (const value of line) if (value > max) max = value;
+  for (const line of lines)
+    for (const value of line)
+      if (value > max) max = value;
   return max;
 }
 
@@ -238,7 +274,8 @@ function spark(canvas, history) {
   const on = surface(canvas);
   if (!on) return;
   const {pen, width, height} = on, max = highest([history]) || 1;
-  const x = (i) => (i / (HISTORY - 1)) * (width - 2) + 1, y = (value) => height - 2 - (value / max) * (height - 5);
+  const x = (i) => (i / (HISTORY - 1)) * (width - 2) + 1,
+        y = (value) => height - 2 - (value / max) * (height - 5);
   pen.strokeStyle = ink.line;
   pen.lineWidth = 1;
   pen.beginPath();
@@ -269,7 +306,9 @@ class Chart {
       this.draw();
     });
     watchSize(this.canvas, () => this.draw());
-    this.key = el('span.key', {}, ...lines.map((line, i) => el(`span.c${line.ink ?? i}`, {}, el('i'), line.name, ' ', (line.now = el('span.num')))));
+    this.key = el('span.key', {},
+      ...lines.map((line, i) => el(`span.c${line.ink ?? i}`, {}, el('i'), line.name, ' ',
+                     (line.now = el('span.num')))));
   }
 
   draw() {
@@ -277,11 +316,13 @@ class Chart {
     if (!on) return;
     const {pen, width, height} = on, foot = height - 18, head = 6;
     const max = roundUp(highest(this.lines.map((line) => line.meter().history)));
-    const x = (i) => (i / (HISTORY - 1)) * (width - 1), y = (value) => foot - (value / max) * (foot - head - 8);
+    const x = (i) => (i / (HISTORY - 1)) * (width - 1),
+          y = (value) => foot - (value / max) * (foot - head - 8);
     pen.font = '11px system-ui, sans-serif';
     this.grid(pen, {width, foot, max, y});
     for (const line of [...this.lines].reverse()) {
-      const history = line.meter().history, color = ink[['accent', 'bad', 'good'][line.ink ?? this.lines.indexOf(line)]];
+      const history = line.meter().history,
+            color = ink[['accent', 'bad', 'good'][line.ink ?? this.lines.indexOf(line)]];
       pen.lineWidth = 1.5;
       pen.lineJoin = 'round';
       pen.strokeStyle = color;
@@ -306,9 +347,10 @@ class Chart {
     }
     const minutes = (HISTORY * POLL_MS) / 60000;
     for (let i = 0; i <= minutes; i++) {
-      if (width < 420 && i % 2 === 0 && i && i < minutes) continue;
+      if (width < 420 && i % 2 && i < minutes) continue;
       pen.textAlign = i === 0 ? 'left' : i === minutes ? 'right' : 'center';
-      pen.fillText(i === minutes ? 'now' : `\u2212${minutes - i} min`, (i / minutes) * width, foot + 14);
+      pen.fillText(
+        i === minutes ? 'now' : `\u2212${minutes - i} min`, (i / minutes) * width, foot + 14);
     }
   }
 
@@ -332,7 +374,8 @@ class Chart {
   }
 }
 
-const sizes = new ResizeObserver((entries) => entries.forEach((entry) => entry.target.redraw && entry.target.redraw()));
+const sizes = new ResizeObserver(
+  (entries) => entries.forEach((entry) => entry.target.redraw && entry.target.redraw()));
 function watchSize(canvas, redraw) {
   canvas.redraw = redraw;
   sizes.observe(canvas);
@@ -340,17 +383,26 @@ function watchSize(canvas, redraw) {
 
 /* Colours of owners: a dozen that are told apart, then around the circle. */
 const OWNERS = {
-  light: ['#3b6fc4', '#d98032', '#4b9a5f', '#b5485d', '#8467b8', '#5aa5b5', '#b99a2e', '#7d5a45', '#cf7fb0', '#6b7f3a', '#345a7a', '#a0a6ad'],
-  dark: ['#6c9bea', '#dd9350', '#6db783', '#d0697d', '#a089d6', '#74bfce', '#cdb24f', '#a98268', '#dc97c3', '#94a95c', '#5d86aa', '#858c94'],
+  light: [
+    '#3b6fc4', '#d98032', '#4b9a5f', '#b5485d', '#8467b8', '#5aa5b5', '#b99a2e', '#7d5a45',
+    '#cf7fb0', '#6b7f3a', '#345a7a', '#a0a6ad'
+  ],
+  dark: [
+    '#6c9bea', '#dd9350', '#6db783', '#d0697d', '#a089d6', '#74bfce', '#cdb24f', '#a98268',
+    '#dc97c3', '#94a95c', '#5d86aa', '#858c94'
+  ],
 };
 function ownerColor(member) {
   if (member < 0) return ink.bg;
   const list = OWNERS[ink.dark ? 'dark' : 'light'];
   if (member < list.length) return list[member];
-  return `hsl(${(member * 137.508) % 360} ${ink.dark ? 45 : 42}% ${(ink.dark ? 55 : 45) + (member % 3) * 7}%)`;
+  return `hsl(${(member * 137.508) % 360} ${ink.dark ? 45 : 42}% ${
+    (ink.dark ? 55 : 45) + (member % 3) * 7}%)`;
 }
 
-const NO_CHANGE = {before: null};
+const NO_CHANGE = {
+  before: null
+};
 const gained = (n) => (!n ? '' : n > 0 ? `+${count(n)}` : `\u2212${count(-n)}`);
 
 /*
@@ -368,10 +420,17 @@ class SlotMap {
     this.owners = el('tbody');
     this.moves = el('div.moves', {'aria-live': 'polite'});
     this.pale = el('input', {type: 'checkbox', checked: true, onchange: () => this.draw()});
-    this.choice = el('label.muted', {hidden: true}, this.pale, ' show what moved');
+    this.choice = el('label.muted', {hidden: true}, this.pale, 'show what moved');
     this.node = el('section', {}, el('div.head', {}, this.title, this.choice, this.note),
       el('div.slots', {}, el('div', {}, this.canvas),
-        el('div', {}, el('table.owners', {}, el('thead.sr', {}, el('tr', {}, ...['Colour', 'Backend', 'Slots', 'Share', 'Gained'].map((title) => el('th', {scope: 'col'}, title)))), this.owners), this.moves)));
+        el('div', {},
+          el('table.owners', {},
+            el('thead.sr', {},
+              el('tr', {},
+                ...['Colour', 'Backend', 'Slots', 'Share', 'Gained'].map(
+                  (title) => el('th', {scope: 'col'}, title)))),
+            this.owners),
+          this.moves)));
     watchSize(this.canvas, () => this.draw());
   }
 
@@ -381,6 +440,8 @@ class SlotMap {
 
   update(answer) {
     if (!answer) return;
+    this.was = this.turn;
+    this.turn = clock.turn;
     if (answer.owner) {
       this.change = this.compare(this.data, answer);
       this.data = answer;
@@ -390,25 +451,35 @@ class SlotMap {
       this.data.in_transition = answer.in_transition;
     }
     const {table_size, stand_ins, in_transition} = this.data;
-    put(this.note, [plural(table_size, 'slot'), stand_ins ? `${count(stand_ins)} with a stand-in` : null,
-      in_transition ? `${count(in_transition)} in transition` : 'none in transition'].filter(Boolean).join(' \u00b7 '));
+    put(this.note, [
+      plural(table_size, 'slot'), stand_ins ? `${count(stand_ins)} with a stand-in` : null,
+      in_transition ? `${count(in_transition)} in transition` : 'none in transition'
+    ].filter(Boolean).join(' \u00b7 '));
   }
 
   /*
    * What went from whom to whom since the picture before, by names, as members may have come and
-   * gone; else who is served by another than its base owner. What changed no owner is no change.
+   * gone; else from what the node still knows. What changed no owner is no change.
    */
   compare(before, now) {
     this.names = [...now.members];
     if (!before || before.table_size !== now.table_size || now.moved < before.moved) {
-      return now.stand_ins ? this.moved(now.base, now, `${plural(now.stand_ins, 'slot')} with another than the base owner`) : NO_CHANGE;
+      return now.changed
+        ? this.moved(now.before, now,
+            `${plural(now.changed, 'slot')} not with who had them before the last change`)
+        : NO_CHANGE;
     }
     const places = before.members.map((name) => {
       const at = this.names.indexOf(name);
       return at >= 0 ? at : this.names.push(name) - 1;
     });
-    const change = this.moved(before.owner.map((owner) => (owner < 0 ? owner : places[owner])), now, `${plural(now.moved - before.moved, 'slot')} moved in the last change`);
-    if (!change.before && now.moved === before.moved) return String(before.members) === String(now.members) ? this.change : NO_CHANGE;
+    const owners = before.owner.map((owner) => (owner < 0 ? owner : places[owner]));
+    const since =
+      clock.turn - this.was <= GAP_TURNS ? 'in the last change' : 'since they were last looked at';
+    const change =
+      this.moved(owners, now, `${plural(now.moved - before.moved, 'slot')} moved ${since}`);
+    if (!change.before && now.moved === before.moved)
+      return String(before.members) === String(now.members) ? this.change : NO_CHANGE;
     change.gains = now.slots.map((n, i) => n - (before.slots[places.indexOf(i)] || 0));
     return change;
   }
@@ -426,7 +497,8 @@ class SlotMap {
   }
 
   draw() {
-    const data = this.data, wide = this.canvas.parentElement ? this.canvas.parentElement.clientWidth : 0;
+    const data = this.data,
+          wide = this.canvas.parentElement ? this.canvas.parentElement.clientWidth : 0;
     if (!data || !wide) return;
     const cells = data.owner.length, columns = wide > 560 ? 64 : wide > 420 ? 48 : 32;
     const step = Math.max(4, Math.min(16, wide / columns)), rows = Math.ceil(cells / columns);
@@ -436,7 +508,11 @@ class SlotMap {
     if (!on) return;
     const before = this.pale.checked ? this.change.before : null;
     for (let i = 0; i < cells; i++) {
-      const place = {x: (i % columns) * step, y: Math.floor(i / columns) * step, size: step - (step > 7 ? 1.5 : 1)};
+      const place = {
+        x: (i % columns) * step,
+        y: Math.floor(i / columns) * step,
+        size: step - (step > 7 ? 1.5 : 1)
+      };
       this.cell(on.pen, place, data.owner[i], before ? before[i] : data.owner[i], Boolean(before));
     }
     on.pen.globalAlpha = 1;
@@ -461,16 +537,23 @@ class SlotMap {
 
   list() {
     const {members, slots, table_size, owner} = this.data;
-    const order = members.map((name, i) => i).sort((a, b) => slots[b] - slots[a] || a - b).slice(0, 16);
+    const order =
+      members.map((name, i) => i).sort((a, b) => slots[b] - slots[a] || a - b).slice(0, 16);
     arrange(this.owners, order.map((i) => {
       const swatch = el('canvas', {'aria-hidden': 'true'});
-      requestAnimationFrame(() => {
+      swatch.redraw = () => {
         const on = surface(swatch);
         if (on) this.cell(on.pen, {x: 0, y: 0, size: on.width}, i, i, false);
-      });
-      return el('tr', {}, el('td.sw', {}, swatch), el('td', {}, members[i]), el('td.r', {}, count(slots[i])), el('td.r.muted', {}, percent((100 * slots[i]) / table_size)), el('td.r.gain', {}, gained(this.change.gains && this.change.gains[i])));
+      };
+      requestAnimationFrame(swatch.redraw);
+      return el('tr', {}, el('td.sw', {}, swatch), el('td', {}, members[i]),
+        el('td.r', {}, count(slots[i])),
+        el('td.r.muted', {}, percent((100 * slots[i]) / table_size)),
+        el('td.r.gain', {}, gained(this.change.gains && this.change.gains[i])));
     }));
-    if (members.length > order.length) this.owners.append(el('tr', {}, el('td'), el('td.muted', {}, `and ${count(members.length - order.length)} more`)));
+    if (members.length > order.length)
+      this.owners.append(el('tr', {}, el('td'),
+        el('td.muted', {}, `and ${count(members.length - order.length)} more`)));
     this.tell(table_size / owner.length);
   }
 
@@ -481,23 +564,35 @@ class SlotMap {
     if (!change.before) {
       arrange(this.moves, []);
     } else {
-      const about = each > 1 ? '\u2248\u202f' : '', pairs = [...change.pairs].sort((a, b) => b[1] - a[1]);
-      arrange(this.moves, [el('p', {}, change.text),
+      const about = each > 1 ? '\u2248\u202f' : '',
+            pairs = [...change.pairs].sort((a, b) => b[1] - a[1]);
+      arrange(this.moves, [
+        el('p', {}, change.text),
         el('ul', {}, ...pairs.slice(0, 8).map(([pair, n]) => {
           const [from, to] = pair.split('>').map(Number);
-          return el('li.muted.num', {}, `${name(from)} \u2192 ${name(to)}  ${pairs.length > 1 ? about + count(Math.round(n * each)) : ''}`.trim());
-        }), pairs.length > 8 ? el('li.muted', {}, `and ${pairs.length - 8} more ways`) : null)]);
+          return el('li.muted.num', {},
+            `${name(from)} \u2192 ${name(to)}  ${
+              pairs.length > 1 ? about + count(Math.round(n * each)) : ''}`
+              .trim());
+        }),
+          pairs.length > 8 ? el('li.muted', {}, `and ${pairs.length - 8} more ways`) : null)
+      ]);
     }
-    this.canvas.setAttribute('aria-label', `${plural(this.data.table_size, 'slot')} of ${this.pool}` +
-      (change.before ? `, ${this.moves.textContent}` : ', each in the colour of the backend that has it'));
+    this.canvas.setAttribute('aria-label',
+      `${plural(this.data.table_size, 'slot')} of ${this.pool}` +
+        (change.before ? `, ${this.moves.textContent}`
+                       : ', each in the colour of the backend that has it'));
   }
 }
 
 /* --- lists --- */
 
+/* cell(item, td) brings the td up to date; classes as of el(). */
+const column = (title, classes, cell) => ({title, class: classes, cell});
+
 /*
- * A table whose rows stay with their keys. columns: [{title, class, cell(item, td)}]; a cell is
- * given its td, and changes only what differs.
+ * A table whose rows stay with their keys. columns: a list of column(). A cell is given its td, and
+ * changes only what differs.
  */
 class Table {
   constructor(columns, label, options = {}) {
@@ -506,7 +601,11 @@ class Table {
     this.body = el('tbody');
     this.empty = el('p.empty', {hidden: true}, options.empty || 'There is nothing here.');
     this.table = el(options.tight ? 'table.tight' : 'table', {'aria-label': label},
-      el('thead', {}, el('tr', {}, ...columns.map((column) => el(column.class ? `th.${column.class}` : 'th', {scope: 'col'}, column.title)))), this.body);
+      el('thead', {},
+        el('tr', {},
+          ...columns.map((column) => el(column.class ? `th.${column.class}` : 'th', {scope: 'col'},
+                           column.title)))),
+      this.body);
     this.node = el('div', {}, this.table, this.empty);
   }
 
@@ -518,14 +617,17 @@ class Table {
       seen.add(name);
       let row = this.rows.get(name);
       if (!row) {
-        row = el('tr', {}, ...this.columns.map((column) => el(column.class ? `td.${column.class}` : 'td')));
+        row = el('tr', {},
+          ...this.columns.map((column) => el(column.class ? `td.${column.class}` : 'td')));
         this.rows.set(name, row);
       }
       rows.push(row);
     }
-    for (const name of this.rows.keys()) if (!seen.has(name)) this.rows.delete(name);
+    for (const name of this.rows.keys())
+      if (!seen.has(name)) this.rows.delete(name);
     arrange(this.body, rows);
-    rows.forEach((row, i) => this.columns.forEach((column, c) => column.cell(items[i], row.cells[c])));
+    rows.forEach(
+      (row, i) => this.columns.forEach((column, c) => column.cell(items[i], row.cells[c])));
     this.table.hidden = rows.length === 0;
     this.empty.hidden = rows.length > 0;
   }
@@ -563,8 +665,10 @@ class Pager {
     this.offset = 0;
     this.total = 0;
     this.label = el('span.muted.num', {role: 'status'});
-    this.back = el('button', {type: 'button', 'aria-label': 'Previous page', onclick: () => this.go(-1)}, '\u2190');
-    this.on = el('button', {type: 'button', 'aria-label': 'Next page', onclick: () => this.go(1)}, '\u2192');
+    this.back = el('button',
+      {type: 'button', 'aria-label': 'Previous page', onclick: () => this.go(-1)}, '\u2190');
+    this.on = el(
+      'button', {type: 'button', 'aria-label': 'Next page', onclick: () => this.go(1)}, '\u2192');
     this.node = el('div.right', {}, this.label, this.back, this.on);
   }
 
@@ -582,7 +686,9 @@ class Pager {
       poller.now();
     }
     const last = Math.min(total, this.offset + PAGE);
-    put(this.label, total ? `${count(this.offset + 1)}\u2013${count(last)} of ${count(total)}` : `no ${this.what}`);
+    put(this.label,
+      total ? `${count(this.offset + 1)}\u2013${count(last)} of ${count(total)}`
+            : `no ${this.what}`);
     this.back.disabled = this.offset === 0;
     this.on.disabled = last >= total;
     this.back.hidden = this.on.hidden = total <= PAGE;
@@ -598,19 +704,22 @@ const serviceBytes = (item) => meters.services.at(`${item.name} bytes`);
 const backendKey = (item) => `${item.pool} ${item.name}`;
 const backendMeter = (item) => meters.backends.at(backendKey(item));
 
-const serviceColumns = () => [
-  {title: 'Service', class: 'name', cell: link(serviceHref, (item) => item.name)},
-  {title: 'Address', class: 'mono.opt', cell: text((item) => listens(item))},
-  {title: 'Pool', class: 'opt', cell: link(poolHref, (item) => item.pool)},
-  {title: 'Backends', class: 'nowrap', cell: made((item) => state(poolKind(item.usable, item.backends), `${count(item.usable)} of ${count(item.backends)}`))},
-  {title: 'Mode', class: 'opt', cell: text((item) => item.forward)},
-  {title: 'Packets/s', class: 'r', cell: text((item) => short(serviceMeter(item).rate))},
-  {title: 'Bit/s', class: 'r.opt', cell: text((item) => short(serviceBytes(item).rate == null ? null : serviceBytes(item).rate * 8))},
-  {title: 'Five minutes', class: 'r', cell: sparkCell(serviceMeter)},
+const serviceColumns = () => [column('Service', 'name', link(serviceHref, (item) => item.name)),
+  column('Address', 'mono.opt', text((item) => listens(item))),
+  column('Pool', 'opt', link(poolHref, (item) => item.pool)),
+  column('Backends', 'nowrap',
+    made((item) => state(poolKind(item.usable, item.backends),
+           `${count(item.usable)} of ${count(item.backends)}`))),
+  column('Mode', 'opt', text((item) => item.forward)),
+  column('Packets/s', 'r', text((item) => short(serviceMeter(item).rate))),
+  column('Bit/s', 'r.opt',
+    text((item) => short(serviceBytes(item).rate == null ? null : serviceBytes(item).rate * 8))),
+  column('Five minutes', 'r', sparkCell(serviceMeter)),
 ];
 
 function listens(item) {
-  const vips = item.vips.slice(0, 3).join(', ') + (item.vips.length > 3 ? ` and ${item.vips.length - 3} more` : '');
+  const vips = item.vips.slice(0, 3).join(', ') +
+    (item.vips.length > 3 ? ` and ${item.vips.length - 3} more` : '');
   return `${vips}  ${item.listen.slice(0, 4).join(' ')}${item.listen.length > 4 ? ' \u2026' : ''}`;
 }
 
@@ -621,19 +730,25 @@ function backendWords(item) {
   return item.check || item.health !== 'unknown' ? item.health : 'not checked';
 }
 
-const why = (item) => (item.next_hop ? (item.check && item.health === 'unhealthy' && item.check.last_error) || '' : item.next_hop_why || 'no next hop');
+const why = (item) =>
+  (item.next_hop ? (item.check && item.health === 'unhealthy' && item.check.last_error) || ''
+                 : item.next_hop_why || 'no next hop');
 
-const backendColumns = (withPool) => [
-  {title: 'Backend', class: 'name', cell: text((item) => item.name)},
-  withPool ? {title: 'Pool', cell: link(poolHref, (item) => item.pool)} : null,
-  {title: 'Address', class: 'mono.opt', cell: text((item) => (item.port ? `${item.address} :${item.port}` : item.address))},
-  {title: 'State', class: 'state-of', cell: made((item) => el('span', {}, state(healthKind(item), backendWords(item)), why(item) ? el('span.sub', {}, why(item)) : null))},
-  {title: 'For', class: 'r.opt', cell: text((item) => (item.check ? ago(item.check.since_s) : ''))},
-  {title: 'Check', class: 'r.opt', cell: text((item) => (item.check ? `${item.check.type} ${item.check.latency_ms.toFixed(1)} ms` : ''))},
-  {title: 'Share', class: 'r.opt', cell: text((item) => percent(item.share))},
-  {title: 'Entries', class: 'r.opt', cell: text((item) => count(item.flows))},
-  {title: 'Packets/s', class: 'r', cell: text((item) => short(backendMeter(item).rate))},
-  {title: 'Five minutes', class: 'r.opt', cell: sparkCell(backendMeter)},
+const backendColumns = (withPool) => [column('Backend', 'name', text((item) => item.name)),
+  withPool ? column('Pool', '', link(poolHref, (item) => item.pool)) : null,
+  column('Address', 'mono.opt',
+    text((item) => (item.port ? `${item.address} :${item.port}` : item.address))),
+  column('State', 'state-of',
+    made((item) => el('span', {}, state(healthKind(item), backendWords(item)),
+           why(item) ? el('span.sub', {}, why(item)) : null))),
+  column('For', 'r.opt', text((item) => (item.check ? ago(item.check.since_s) : ''))),
+  column('Check', 'r.opt',
+    text(
+      (item) => (item.check ? `${item.check.type} ${item.check.latency_ms.toFixed(1)} ms` : ''))),
+  column('Share', 'r.opt', text((item) => percent(item.share))),
+  column('Entries', 'r.opt', text((item) => count(item.flows))),
+  column('Packets/s', 'r', text((item) => short(backendMeter(item).rate))),
+  column('Five minutes', 'r.opt', sparkCell(backendMeter)),
 ].filter(Boolean);
 
 function readBackends(items, pool) {
@@ -667,14 +782,19 @@ class Busiest {
     const now = performance.now();
     const rates = places.map((at, i) => {
       const before = this.rates.get(at), value = counts.packets[i];
-      if (before && value >= before.value && now - before.ms < POLL_MS / 2) return {at, rate: before.rate, value};
-      const rate = before && value >= before.value && now > before.ms ? (value - before.value) / (now - before.ms) : 0;
+      if (before && value >= before.value && now - before.ms < POLL_MS / 2)
+        return {at, rate: before.rate, value};
+      const rate = before && value >= before.value && now > before.ms
+        ? (value - before.value) / (now - before.ms)
+        : 0;
       this.rates.set(at, {value, ms: now, rate});
       return {at, rate, value};
     });
-    if (this.order === 'busy') rates.sort((a, b) => b.rate - a.rate || b.value - a.value || a.at - b.at);
+    if (this.order === 'busy')
+      rates.sort((a, b) => b.rate - a.rate || b.value - a.value || a.at - b.at);
     const chosen = rates.slice(offset, offset + this.size);
-    const answer = chosen.length ? await get(`services?at=${chosen.map((one) => one.at).join(',')}`) : {items: [], generation: counts.generation};
+    const answer = chosen.length ? await get(`services?at=${chosen.map((one) => one.at).join(',')}`)
+                                 : {items: [], generation: counts.generation};
     if (!answer || answer.generation !== counts.generation) return null;
     return {total: counts.total, items: answer.items.filter(Boolean)};
   }
@@ -692,50 +812,80 @@ function readServices(items) {
 /* Each makes its nodes once; ask() gets what is in view, show() brings the nodes up to date. */
 
 const totals = () => ({
-  forwarded: meters.node.at('forwarded'), bytes: meters.node.at('bytes'), dropped: meters.node.at('dropped'), fresh: meters.node.at('new'),
+  forwarded: meters.node.at('forwarded'),
+  bytes: meters.node.at('bytes'),
+  dropped: meters.node.at('dropped'),
+  fresh: meters.node.at('new'),
 });
 
 function figure(label, href) {
-  const value = el('span.num'), unit = el('span.unit'), name = el('div.label', {}, href ? el('a', {href}, label) : label), more = el('b');
+  const value = el('span.num'), unit = el('span.unit'),
+        name = el('div.label', {}, href ? el('a', {href}, label) : label), more = el('b');
   name.append(more);
-  return {node: el('div.figure', {}, el('div.value', {}, value, unit), name), set(n, suffix, words_, kind) {
-    put(value, n);
-    put(unit, suffix.trim());
-    put(more, words_ ? ` \u00b7 ${words_}` : '');
-    putClass(value, kind ? `num ${kind}` : 'num');
-  }};
+  return {
+    node: el('div.figure', {}, el('div.value', {}, value, unit), name),
+    set(n, suffix, words_, kind) {
+      put(value, n);
+      put(unit, suffix.trim());
+      put(more, words_ ? ` \u00b7 ${words_}` : '');
+      putClass(value, kind ? `num ${kind}` : 'num');
+    }
+  };
 }
 
 class Overview {
   constructor() {
     this.title = 'Overview';
     this.figures = {
-      packets: figure('forwarded'), bits: figure('of frames that came in'), drops: figure('dropped', '#/drops'),
-      flows: figure('remembered flows'), backends: figure('backends take flows', '#/backends'), routers: figure('routers', '#/routing'),
+      packets: figure('forwarded'),
+      bits: figure('of frames that came in'),
+      drops: figure('dropped', '#/drops'),
+      flows: figure('remembered flows'),
+      backends: figure('backends take flows', '#/backends'),
+      routers: figure('routers', '#/routing'),
     };
     const t = totals();
-    this.chart = new Chart([{name: 'forwarded', meter: () => t.forwarded}, {name: 'dropped', meter: () => t.dropped}], '/s', 'Packets a second');
+    this.chart = new Chart(
+      [{name: 'forwarded', meter: () => t.forwarded}, {name: 'dropped', meter: () => t.dropped}],
+      '/s', 'Packets a second');
     this.busy = new Busiest(8);
-    this.services = new Table(serviceColumns().filter((column) => !['Address', 'Mode'].includes(column.title)), 'Busiest services', {tight: true, empty: 'There is no service.'});
-    this.out = new Table(backendColumns(true).filter((column) => ['Backend', 'Pool', 'State'].includes(column.title)), 'Backends that take no flows', {tight: true, empty: 'Every backend takes flows.'});
+    this.services =
+      new Table(serviceColumns().filter((column) => !['Address', 'Mode'].includes(column.title)),
+        'Busiest services', {tight: true, empty: 'There is no service.'});
+    this.out = new Table(
+      backendColumns(true).filter((column) => ['Backend', 'Pool', 'State'].includes(column.title)),
+      'Backends that take no flows', {tight: true, empty: 'Every backend takes flows.'});
     this.outMore = el('a.muted', {href: '#/backends', hidden: true}, 'all');
-    this.drops = new Table([
-      {title: 'Reason', cell: link((item) => '#/drops', (item) => words(item.name))},
-      {title: 'Packets/s', class: 'r', cell: text((item) => short(meters.node.at(`verdict ${item.name}`).rate))},
-      {title: 'All', class: 'r', cell: text((item) => short(item.packets))},
-    ], 'Reasons of drops', {tight: true, empty: 'No packet was dropped.'});
+    this.drops = new Table(
+      [
+        column('Reason', '', link((item) => '#/drops', (item) => words(item.name))),
+        column(
+          'Packets/s', 'r', text((item) => short(meters.node.at(`verdict ${item.name}`).rate))),
+        column('All', 'r', text((item) => sum(item.packets))),
+      ],
+      'Reasons of drops', {tight: true, empty: 'No packet was dropped.'});
     this.events = eventTable(true);
-    this.node = el('div', {}, el('div.figures', {}, ...Object.values(this.figures).map((one) => one.node)),
+    this.node = el('div', {},
+      el('div.figures', {}, ...Object.values(this.figures).map((one) => one.node)),
       el('div.cols', {},
-        el('section.w8', {}, el('div.head', {}, el('h2', {}, 'Packets a second'), this.chart.key), this.chart.canvas),
+        el('section.w8', {}, el('div.head', {}, el('h2', {}, 'Packets a second'), this.chart.key),
+          this.chart.canvas),
         el('section.w4', {}, el('div.head', {}, el('h2', {}, 'Drops by reason')), this.drops.node),
-        el('section.w8', {}, el('div.head', {}, el('h2', {}, 'Busiest services'), el('a.muted', {href: '#/services'}, 'all')), this.services.node),
-        el('section.w4', {}, el('div.head', {}, el('h2', {}, 'Out of service'), this.outMore), this.out.node),
-        (this.eventSection = el('section', {}, el('div.head', {}, el('h2', {}, 'Recent events'), el('a.muted', {href: '#/events'}, 'all')), this.events.node))));
+        el('section.w8', {},
+          el('div.head', {}, el('h2', {}, 'Busiest services'),
+            el('a.muted', {href: '#/services'}, 'all')),
+          this.services.node),
+        el('section.w4', {}, el('div.head', {}, el('h2', {}, 'Out of service'), this.outMore),
+          this.out.node),
+        (this.eventSection = el('section', {},
+           el('div.head', {}, el('h2', {}, 'Recent events'),
+             el('a.muted', {href: '#/events'}, 'all')),
+           this.events.node))));
   }
 
   async ask() {
-    const [services, out, bgp] = await Promise.all([this.busy.ask('', 0), get('backends?usable=no&limit=8'), get('bgp'), readEvents(20)]);
+    const [services, out, bgp] = await Promise.all(
+      [this.busy.ask('', 0), get('backends?usable=no&limit=8'), get('bgp'), readEvents(20)]);
     return {services, out, bgp};
   }
 
@@ -744,11 +894,17 @@ class Overview {
     figures.packets.set(...scaled(t.forwarded.rate, ' packets/s'));
     figures.bits.set(...scaled(t.bytes.rate == null ? null : t.bytes.rate * 8, 'bit/s'));
     figures.drops.set(...scaled(t.dropped.rate, ' packets/s'), '', t.dropped.rate ? 'bad' : '');
-    figures.flows.set(...scaled(t.fresh.rate, ' new/s'), flows.skipped ? `${short(flows.skipped)} skipped` : '');
+    figures.flows.set(
+      ...scaled(t.fresh.rate, ' new/s'), flows.skipped ? `${sum(flows.skipped)} skipped` : '');
     const all = counts.backends, usable = counts.backends_usable;
-    figures.backends.set(count(usable), ` of ${count(all)}`, '', usable === all ? '' : usable ? 'warn' : 'bad');
-    const peers = bgp ? bgp.peers : [], up = peers.filter((peer) => peer.state === 'Established').length;
-    figures.routers.set(bgp ? count(up) : '\u2013', bgp ? ` of ${count(peers.length)}` : '', bgp ? 'up' : 'no BGP', bgp && up < peers.length ? 'bad' : '');
+    figures.backends.set(count(usable), ` of ${count(all)}`, '',
+      usable === all ? ''
+        : usable     ? 'warn'
+                     : 'bad');
+    const peers = bgp ? bgp.peers : [],
+          up = peers.filter((peer) => peer.state === 'Established').length;
+    figures.routers.set(bgp ? count(up) : '\u2013', bgp ? ` of ${count(peers.length)}` : '',
+      bgp ? 'up' : 'no BGP', bgp && up < peers.length ? 'bad' : '');
     this.chart.draw();
     if (services) {
       readServices(services.items);
@@ -768,15 +924,23 @@ class Listing {
   constructor({title, what, table, key, ask, read, choice}) {
     Object.assign(this, {title, table, key, askFor: ask, readItems: read, searches: true});
     this.pager = new Pager(what);
-    this.choice = choice && el('select', {'aria-label': choice.label, onchange: () => {
-      this.pager.offset = 0;
-      poller.now();
-    }}, ...choice.options.map(([value, label]) => el('option', {value}, label)));
-    this.node = el('section', {}, el('div.tools', {}, el('div.left', {}, el('h2', {}, title), this.choice), this.pager.node), table.node);
+    this.choice = choice &&
+      el('select', {
+        'aria-label': choice.label,
+        onchange: () => {
+          this.pager.offset = 0;
+          poller.now();
+        }
+      },
+        ...choice.options.map(([value, label]) => el('option', {value}, label)));
+    this.node = el('section', {},
+      el('div.tools', {}, el('div.left', {}, el('h2', {}, title), this.choice), this.pager.node),
+      table.node);
   }
 
   ask() {
-    return this.askFor({q: search(), offset: this.pager.offset, choice: this.choice && this.choice.value});
+    return this.askFor(
+      {q: search(), offset: this.pager.offset, choice: this.choice && this.choice.value});
   }
 
   show(answer) {
@@ -795,7 +959,11 @@ class Listing {
 function servicesView() {
   const busy = new Busiest(PAGE);
   return new Listing({
-    title: 'Services', what: 'services', table: new Table(serviceColumns(), 'Services'), key: (item) => item.name, read: readServices,
+    title: 'Services',
+    what: 'services',
+    table: new Table(serviceColumns(), 'Services'),
+    key: (item) => item.name,
+    read: readServices,
     choice: {label: 'Order', options: [['busy', 'busiest first'], ['file', 'as in the file']]},
     ask({q, offset, choice}) {
       busy.order = choice;
@@ -806,36 +974,55 @@ function servicesView() {
 
 function poolsView() {
   const columns = [
-    {title: 'Pool', class: 'name', cell: link((item) => `#/pools/${encodeURIComponent(item.name)}`, (item) => item.name)},
-    {title: 'Usable backends', class: 'nowrap', cell: made((item) => state(item.usable ? 'good' : 'bad', count(item.usable)))},
-    {title: 'Slots', class: 'r', cell: text((item) => count(item.table_size))},
-    {title: 'In transition', class: 'r', cell: text((item) => count(item.in_transition))},
+    column('Pool', 'name',
+      link((item) => `#/pools/${encodeURIComponent(item.name)}`, (item) => item.name)),
+    column('Usable backends', 'nowrap',
+      made((item) => state(item.usable ? 'good' : 'bad', count(item.usable)))),
+    column('Slots', 'r', text((item) => count(item.table_size))),
+    column('In transition', 'r', text((item) => count(item.in_transition))),
   ];
-  return new Listing({title: 'Pools', what: 'pools', table: new Table(columns, 'Pools'), key: (item) => item.name,
-    ask: ({q, offset}) => get(query('pools', {q, offset, limit: PAGE}))});
+  return new Listing({
+    title: 'Pools',
+    what: 'pools',
+    table: new Table(columns, 'Pools'),
+    key: (item) => item.name,
+    ask: ({q, offset}) => get(query('pools', {q, offset, limit: PAGE}))
+  });
 }
 
 function backendsView() {
   return new Listing({
-    title: 'Backends', what: 'backends', table: new Table(backendColumns(true), 'Backends'), key: backendKey, read: (items) => readBackends(items),
+    title: 'Backends',
+    what: 'backends',
+    table: new Table(backendColumns(true), 'Backends'),
+    key: backendKey,
+    read: (items) => readBackends(items),
     choice: {label: 'Which backends', options: [['', 'all'], ['no', 'that take no flows']]},
     ask: ({q, offset, choice}) => get(query('backends', {q, offset, limit: PAGE, usable: choice})),
   });
 }
 
-/* The slots of a pool, and its backends. */
+/* The slots of a pool, and its backends. What was seen of a pool is kept, the latest ones last. */
+const maps = new Map();
 class PoolPart {
   constructor(name) {
     this.name = name;
-    this.map = new SlotMap(name);
+    this.map = maps.get(name) || new SlotMap(name);
+    maps.delete(name);
+    maps.set(name, this.map);
+    if (maps.size > MAPS_KEPT) maps.delete(maps.keys().next().value);
     this.pager = new Pager('backends');
     this.table = new Table(backendColumns(false), `Backends of ${name}`);
     this.node = el('div.cols', {}, this.map.node,
-      el('section', {}, el('div.tools', {}, el('h2', {}, 'Backends'), this.pager.node), this.table.node));
+      el('section', {}, el('div.tools', {}, el('h2', {}, 'Backends'), this.pager.node),
+        this.table.node));
   }
 
   ask() {
-    return Promise.all([get(this.map.path()), get(query(`pools/${encodeURIComponent(this.name)}`, {offset: this.pager.offset, limit: PAGE}))]);
+    return Promise.all([
+      get(this.map.path()),
+      get(query(`pools/${encodeURIComponent(this.name)}`, {offset: this.pager.offset, limit: PAGE}))
+    ]);
   }
 
   show([slots, pool]) {
@@ -848,7 +1035,8 @@ class PoolPart {
 }
 
 function facts(list) {
-  return el('dl.facts', {}, ...list.map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, value))));
+  return el('dl.facts', {},
+    ...list.map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, value))));
 }
 
 const crumb = (href, name) => el('p.crumb', {}, el('a', {href}, name));
@@ -859,7 +1047,8 @@ class PoolView {
     this.up = '#/pools';
     this.part = new PoolPart(name);
     this.lines = el('div');
-    this.node = el('div', {}, crumb('#/pools', 'Pools'), el('h2.big', {}, name), this.lines, this.part.node);
+    this.node =
+      el('div', {}, crumb('#/pools', 'Pools'), el('h2.big', {}, name), this.lines, this.part.node);
   }
 
   ask() {
@@ -868,9 +1057,13 @@ class PoolView {
 
   show(answer) {
     const [slots, pool] = answer;
-    if (!pool) return gone(this, 'pool');
-    replaceFacts(this.lines, [['Slots', count(pool.table_size)], ['Backends', count(pool.backends.total)], ['Usable', count(pool.usable)],
-      ['Slots moved since the start', slots ? count(slots.moved) : '\u2013'], ['Of these collateral', slots ? count(slots.collateral) : '\u2013']]);
+    if (isGone(this, 'pool', pool)) return;
+    replaceFacts(this.lines, [
+      ['Slots', count(pool.table_size)], ['Backends', count(pool.backends.total)],
+      ['Usable', count(pool.usable)],
+      ['Slots moved since the start', slots ? count(slots.moved) : '\u2013'],
+      ['Of these collateral', slots ? count(slots.collateral) : '\u2013']
+    ]);
     this.part.show(answer);
   }
 
@@ -884,8 +1077,14 @@ function replaceFacts(parent, list) {
   if (parent.textContent !== node_.textContent) parent.replaceChildren(node_);
 }
 
-function gone(view, what) {
-  view.node.replaceChildren(crumb(view.up, 'Back'), el('h2.big', {}, view.title), el('p.empty', {}, `The configuration that runs has no such ${what}.`));
+/* Says so below the title, in place of all else, for as long as there is no such thing. */
+function isGone(view, what, found) {
+  view.missing =
+    view.missing || el('p.empty', {}, `The configuration that runs has no such ${what}.`);
+  [...view.node.children].slice(2).forEach((child) => (child.hidden = !found));
+  view.node.append(view.missing);
+  view.missing.hidden = Boolean(found);
+  return !found;
 }
 
 class ServiceView {
@@ -893,11 +1092,15 @@ class ServiceView {
     this.title = name;
     this.up = '#/services';
     const item = {name};
-    this.chart = new Chart([{name: 'packets', meter: () => serviceMeter(item)}], '/s', `Packets a second of ${name}`);
+    this.chart = new Chart(
+      [{name: 'packets', meter: () => serviceMeter(item)}], '/s', `Packets a second of ${name}`);
     this.lines = el('div');
     this.below = el('div');
     this.node = el('div', {}, crumb('#/services', 'Services'), el('h2.big', {}, name), this.lines,
-      el('div.cols', {}, el('section', {}, el('div.head', {}, el('h2', {}, 'Packets a second'), this.chart.key), this.chart.canvas), this.below));
+      el('div.cols', {},
+        el('section', {}, el('div.head', {}, el('h2', {}, 'Packets a second'), this.chart.key),
+          this.chart.canvas),
+        this.below));
   }
 
   async ask() {
@@ -910,12 +1113,17 @@ class ServiceView {
   }
 
   show({service, part}) {
-    if (!service) return gone(this, 'service');
+    if (isGone(this, 'service', service)) return;
     readServices([service]);
-    replaceFacts(this.lines, [['Addresses', service.vips.join(', ')], ['Listens', service.listen.join(' ')],
-      ['Pool', el('a', {href: poolHref(service)}, service.pool)], ['Mode', service.forward], ['Policy', service.policy], ['Tracking', service.tracking],
+    replaceFacts(this.lines, [
+      ['Addresses', service.vips.join(', ')], ['Listens', service.listen.join(' ')],
+      ['Pool', el('a', {href: poolHref(service)}, service.pool)], ['Mode', service.forward],
+      ['Policy', service.policy], ['Tracking', service.tracking],
       service.rate_limit ? ['Limit', `${count(service.rate_limit)} packets/s`] : null,
-      service.allow || service.deny ? ['Access list', `${service.allow} allowed, ${service.deny} denied`] : null].filter(Boolean));
+      service.allow || service.deny
+        ? ['Access list', `${service.allow} allowed, ${service.deny} denied`]
+        : null
+    ].filter(Boolean));
     this.chart.draw();
     this.part.show(part);
   }
@@ -925,45 +1133,83 @@ class ServiceView {
   }
 }
 
+function bgpState(peer) {
+  const isUp = peer.state === 'Established';
+  return el('span', {}, state(isUp ? 'good' : 'bad', peer.state),
+    !isUp && peer.last_error ? el('span.sub', {}, peer.last_error) : null);
+}
+
+function bfdState({bfd}) {
+  if (!bfd) return el('span.muted', {}, 'none');
+  const isUp = bfd.state === 'up';
+  return el('span', {}, state(isUp ? 'good' : 'bad', bfd.state),
+    el('span.sub.opt', {}, isUp ? `finds a loss in ${bfd.detect_ms.toFixed(0)} ms` : bfd.why));
+}
+
+const families = (peer) => [peer.ipv4 && 'IPv4', peer.ipv6 && 'IPv6'].filter(Boolean).join(' ');
+const prefixes = (peer) =>
+  count(peer.prefixes) + (peer.pending ? ` (${count(peer.pending)} due)` : '');
+
 class Routing {
   constructor() {
     this.title = 'Routing';
     this.searches = true;
     this.lines = el('div');
-    this.peers = new Table([
-      {title: 'Router', class: 'name.mono', cell: text((peer) => peer.address)},
-      {title: 'AS', class: 'r.opt', cell: text((peer) => peer.asn)},
-      {title: 'BGP', cell: made((peer) => el('span', {}, state(peer.state === 'Established' ? 'good' : 'bad', peer.state), peer.state !== 'Established' && peer.last_error ? el('span.sub', {}, peer.last_error) : null))},
-      {title: 'For', class: 'r.opt', cell: text((peer) => ago(peer.since_s))},
-      {title: 'Prefixes', class: 'r.opt', cell: text((peer) => (peer.pending ? `${count(peer.prefixes)} (${count(peer.pending)} due)` : count(peer.prefixes)))},
-      {title: 'Families', class: 'opt', cell: text((peer) => [peer.ipv4 && 'IPv4', peer.ipv6 && 'IPv6'].filter(Boolean).join(' '))},
-      {title: 'Hold', class: 'r.opt', cell: text((peer) => (peer.hold_s ? `${peer.hold_s} s` : ''))},
-      {title: 'Went down', class: 'r.opt', cell: text((peer) => count(peer.downs))},
-      {title: 'BFD', cell: made((peer) => (peer.bfd ? el('span', {}, state(peer.bfd.state === 'up' ? 'good' : 'bad', peer.bfd.state), el('span.sub.opt', {}, peer.bfd.state === 'up' ? `finds a loss in ${peer.bfd.detect_ms.toFixed(0)} ms` : peer.bfd.why)) : el('span.muted', {}, 'none')))},
-    ], 'Routers', {empty: 'This node speaks BGP with nobody.'});
+    this.peers = new Table(
+      [
+        column('Router', 'name.mono', text((peer) => peer.address)),
+        column('AS', 'r.opt', text((peer) => peer.asn)),
+        column('BGP', '', made(bgpState)),
+        column('For', 'r.opt', text((peer) => ago(peer.since_s))),
+        column('Prefixes', 'r.opt', text(prefixes)),
+        column('Families', 'opt', text(families)),
+        column('Hold', 'r.opt', text((peer) => ago(peer.hold_s || null))),
+        column('Went down', 'r.opt', text((peer) => count(peer.downs))),
+        column('BFD', '', made(bfdState)),
+      ],
+      'Routers', {empty: 'This node speaks BGP with nobody.'});
     this.pager = new Pager('addresses');
-    this.vips = new Table([
-      {title: 'Address', class: 'name.mono', cell: text((vip) => vip.vip)},
-      {title: 'Announced', cell: made((vip) => state(vip.announced ? 'good' : 'warn', vip.announced ? 'yes' : 'no'))},
-      {title: 'Why', class: 'muted', cell: text((vip) => vip.error || vip.why)},
-      {title: 'For', class: 'r.opt', cell: text((vip) => ago(vip.since_s))},
-      {title: 'Services', class: 'opt', cell: text((vip) => vip.services.slice(0, 6).join(', ') + (vip.services.length > 6 ? ` and ${vip.services.length - 6} more` : ''))},
-    ], 'Addresses that are announced');
-    this.node = el('div', {}, this.lines, el('div.cols', {}, el('section', {}, el('div.head', {}, el('h2', {}, 'Routers')), this.peers.node),
-      el('section', {}, el('div.tools', {}, el('h2', {}, 'Addresses'), this.pager.node), this.vips.node)));
+    this.vips = new Table(
+      [
+        column('Address', 'name.mono', text((vip) => vip.vip)),
+        column('Announced', '',
+          made((vip) => state(vip.announced ? 'good' : 'warn', vip.announced ? 'yes' : 'no'))),
+        column('Why', 'muted', text((vip) => vip.error || vip.why)),
+        column('For', 'r.opt', text((vip) => ago(vip.since_s))),
+        column('Services', 'opt',
+          text((vip) => vip.services.slice(0, 6).join(', ') +
+              (vip.services.length > 6 ? ` and ${vip.services.length - 6} more` : ''))),
+      ],
+      'Addresses that are announced');
+    this.node = el('div', {}, this.lines,
+      el('div.cols', {},
+        el('section', {}, el('div.head', {}, el('h2', {}, 'Routers')), this.peers.node),
+        el('section', {}, el('div.tools', {}, el('h2', {}, 'Addresses'), this.pager.node),
+          this.vips.node)));
   }
 
   async ask() {
-    const [announce, vips] = await Promise.all([get('announce'), get(query('vips', {q: search(), offset: this.pager.offset, limit: PAGE}))]);
+    const [announce, vips] = await Promise.all(
+      [get('announce'), get(query('vips', {q: search(), offset: this.pager.offset, limit: PAGE}))]);
     return {announce, vips};
   }
 
   show({announce, vips}) {
     const bgp = announce && announce.bgp, drain = announce && announce.drain;
-    replaceFacts(this.lines, !announce ? [['Announces', 'nothing: the file has neither bgp nor kernel routes']] : [
-      ['By', bgp ? `BGP, AS ${bgp.asn}, id ${bgp.router_id}` : `routes in table ${announce.table}`],
-      ['Node', drain ? `drain: ${drain.phase}, ${short(drain.packets_per_s)} packets/s left` : announce.all_withdrawn_since_s != null ? 'all is withdrawn by hand' : 'announces'],
-      bgp && bgp.listen_error ? ['Listening', bgp.listen_error] : null].filter(Boolean));
+    replaceFacts(this.lines,
+      !announce ? [['Announces', 'nothing: the file has neither bgp nor kernel routes']] : [
+        [
+          'By',
+          bgp ? `BGP, AS ${bgp.asn}, id ${bgp.router_id}` : `routes in table ${announce.table}`
+        ],
+        [
+          'Node',
+          drain ? `drain: ${drain.phase}, ${short(drain.packets_per_s)} packets/s left`
+            : announce.all_withdrawn_since_s != null ? 'all is withdrawn by hand'
+                                                     : 'announces'
+        ],
+        bgp && bgp.listen_error ? ['Listening', bgp.listen_error] : null
+      ].filter(Boolean));
     this.peers.update(bgp ? bgp.peers : [], (peer) => peer.address);
     this.pager.update(vips.total);
     this.vips.update(vips.items, (vip) => vip.vip);
@@ -976,41 +1222,62 @@ class Routing {
 
 /* --- what became of packets --- */
 
-const isDrop = (verdict) => (verdict.action === 'drop' || verdict.action === 'aborted') && verdict.verdict !== 'too_big_split';
+const isDrop = (verdict) => (verdict.action === 'drop' || verdict.action === 'aborted') &&
+  verdict.verdict !== 'too_big_split';
 
 function verdictRows() {
   const {verdicts} = node.status;
-  return (node.verdicts || []).map((about) => ({name: about.verdict, about, ...(verdicts[about.verdict] || {packets: 0, bytes: 0})}));
+  return (node.verdicts || [])
+    .map((about) =>
+           ({name: about.verdict, about, ...(verdicts[about.verdict] || {packets: 0, bytes: 0})}));
 }
 
 const rateOf = (row) => meters.node.at(`verdict ${row.name}`).rate || 0;
-const dropped = () => verdictRows().filter((row) => isDrop(row.about)).sort((a, b) => rateOf(b) - rateOf(a) || b.packets - a.packets);
+const dropped = () => verdictRows()
+                        .filter((row) => isDrop(row.about))
+                        .sort((a, b) => rateOf(b) - rateOf(a) || b.packets - a.packets);
 
 class Drops {
   constructor() {
     this.title = 'Drops';
     const t = totals();
-    this.chart = new Chart([{name: 'dropped', meter: () => t.dropped, ink: 1}], '/s', 'Packets dropped a second');
+    this.chart = new Chart(
+      [{name: 'dropped', meter: () => t.dropped, ink: 1}], '/s', 'Packets dropped a second');
     this.drops = this.table('Reasons of drops');
     this.others = this.table('What else became of packets');
-    this.node = el('div.cols', {}, el('section', {}, el('div.head', {}, el('h2', {}, 'Dropped packets a second'), this.chart.key), this.chart.canvas),
+    this.node = el('div.cols', {},
+      el('section', {},
+        el('div.head', {}, el('h2', {}, 'Dropped packets a second'), this.chart.key),
+        this.chart.canvas),
       el('section', {}, el('div.head', {}, el('h2', {}, 'Drops by reason')), this.drops.node),
       el('section', {}, el('div.head', {}, el('h2', {}, 'All other packets')), this.others.node));
   }
 
   table(label) {
-    return new Table([
-      {title: 'What became of it', cell(row, td) {
-        if (td.firstChild) return;
-        const {about} = row, lines = (name, list) => (list.length ? [el('h3', {}, name), el('ul', {}, ...list.map((line) => el('li', {}, line)))] : []);
-        td.append(el('details', {}, el('summary', {}, el('b', {}, words(row.name)), el('span.muted', {}, ` \u2013 ${about.help}`)),
-          el('p', {}, about.meaning), ...lines('Likely causes', about.causes), ...lines('What to do', about.to_do)));
-      }},
-      {title: 'Action', class: 'opt', cell: text((row) => row.about.action)},
-      {title: 'Packets/s', class: 'r', cell: text((row) => short(meters.node.at(`verdict ${row.name}`).rate))},
-      {title: 'Packets', class: 'r', cell: text((row) => count(row.packets))},
-      {title: 'Five minutes', class: 'r.opt', cell: sparkCell((row) => meters.node.at(`verdict ${row.name}`))},
-    ], label);
+    return new Table(
+      [
+        {
+          title: 'What became of it',
+          cell(row, td) {
+            if (td.firstChild) return;
+            const {
+              about} = row,
+             lines = (name, list) => (list.length
+                 ? [el('h3', {}, name), el('ul', {}, ...list.map((line) => el('li', {}, line)))]
+                 : []);
+            td.append(el('details', {},
+              el('summary', {}, el('b', {}, words(row.name)),
+                el('span.muted', {}, ` \u2013 ${about.help}`)),
+              el('p', {}, about.meaning), ...lines('Likely causes', about.causes),
+              ...lines('What to do', about.to_do)));
+          }
+        },
+        column('Action', 'opt', text((row) => row.about.action)),
+        column('Packets/s', 'r', text((row) => short(meters.node.at(`verdict ${row.name}`).rate))),
+        column('Packets', 'r', text((row) => count(row.packets))),
+        column('Five minutes', 'r.opt', sparkCell((row) => meters.node.at(`verdict ${row.name}`))),
+      ],
+      label);
   }
 
   async ask() {
@@ -1020,7 +1287,9 @@ class Drops {
   show() {
     this.chart.draw();
     this.drops.update(dropped(), (row) => row.name);
-    this.others.update(verdictRows().filter((row) => !isDrop(row.about)).sort((a, b) => b.packets - a.packets), (row) => row.name);
+    this.others.update(
+      verdictRows().filter((row) => !isDrop(row.about)).sort((a, b) => b.packets - a.packets),
+      (row) => row.name);
   }
 }
 
@@ -1031,7 +1300,8 @@ async function readEvents(limit) {
   /* A daemon without them is not asked each time. */
   if (node.hasEvents === false && clock.turn < node.eventsAsked + 30) return;
   node.eventsAsked = clock.turn;
-  let answer = await get(query('events', node.eventsNext == null ? {limit} : {since: node.eventsNext, limit: 100}));
+  let answer = await get(
+    query('events', node.eventsNext == null ? {limit} : {since: node.eventsNext, limit: 100}));
   node.hasEvents = Boolean(answer && answer.events);
   if (!node.hasEvents) return;
   if (node.eventsStarted != null && node.eventsStarted !== answer.started_ms) {
@@ -1042,12 +1312,15 @@ async function readEvents(limit) {
   }
   node.eventsStarted = answer.started_ms;
   node.eventsNext = answer.next;
-  const fresh = answer.events.map((event) => ({...event, seq: `${answer.started_ms} ${event.seq}`})).reverse();
+  const fresh =
+    answer.events.map((event) => ({...event, seq: `${answer.started_ms} ${event.seq}`})).reverse();
   node.events = [...fresh, ...node.events].slice(0, EVENTS_KEPT);
 }
 
-const clockTime = new Intl.DateTimeFormat('en-GB', {hour: '2-digit', minute: '2-digit', second: '2-digit'});
-const dayTime = new Intl.DateTimeFormat('en-GB', {day: '2-digit', month: 'short', hour: '2-digit', minute: '2-digit', second: '2-digit'});
+const clockTime =
+  new Intl.DateTimeFormat('en-GB', {hour: '2-digit', minute: '2-digit', second: '2-digit'});
+const dayTime = new Intl.DateTimeFormat(
+  'en-GB', {day: '2-digit', month: 'short', hour: '2-digit', minute: '2-digit', second: '2-digit'});
 function when(event) {
   const date = new Date(event.time);
   if (Number.isNaN(date.getTime())) return String(event.time || '');
@@ -1057,23 +1330,32 @@ function when(event) {
 /* But for what is empty, or says whom it is about once more. */
 function eventFields(event) {
   const subject = String(event.subject || '').split('/');
-  return Object.entries(event.fields || {}).filter(([, value]) => value !== '' && !subject.includes(String(value))).map(([key, value]) => `${key}=${value}`).join('  ');
+  return Object.entries(event.fields || {})
+    .filter(([, value]) => value !== '' && !subject.includes(String(value)))
+    .map(([key, value]) => `${key}=${value}`)
+    .join('  ');
 }
 
 /* By its level; a change of state is for better or worse at any level, and says so in its text. */
 function eventKind(event) {
   if (event.level === 'error') return 'bad';
-  if (event.level === 'warn' || /\b(unhealthy|down|lost|refused|withdrawn)\b/.test(event.text)) return 'warn';
+  if (event.level === 'warn' || /\b(unhealthy|down|lost|refused|withdrawn)\b/.test(event.text))
+    return 'warn';
   return /\b(healthy|up)\b/.test(event.text) ? 'good' : 'none';
 }
 
 function eventTable(tight) {
-  return new Table([
-    {title: 'Time', class: 'num.muted.nowrap', cell: text(when)},
-    {title: 'What', cell: made((event) => state(eventKind(event), event.text))},
-    {title: 'Of', class: 'name', cell: text((event) => event.subject || event.kind)},
-    {title: 'More', class: 'mono.muted.opt', cell: text((event) => (event.suppressed ? `${eventFields(event)}  (${count(event.suppressed)} alike before)` : eventFields(event)))},
-  ], 'Events', {tight, empty: 'Nothing has happened since the daemon began.'});
+  return new Table(
+    [
+      column('Time', 'num.muted.nowrap', text(when)),
+      column('What', '', made((event) => state(eventKind(event), event.text))),
+      column('Of', 'name', text((event) => event.subject || event.kind)),
+      column('More', 'mono.muted.opt',
+        text((event) => (event.suppressed
+                 ? `${eventFields(event)}  (${count(event.suppressed)} alike before)`
+                 : eventFields(event)))),
+    ],
+    'Events', {tight, empty: 'Nothing has happened since the daemon began.'});
 }
 
 class Events {
@@ -1082,7 +1364,8 @@ class Events {
     this.searches = true;
     this.table = eventTable(false);
     this.note = el('span.muted.num', {role: 'status'});
-    this.node = el('section', {}, el('div.tools', {}, el('h2', {}, 'Events'), this.note), this.table.node);
+    this.node =
+      el('section', {}, el('div.tools', {}, el('h2', {}, 'Events'), this.note), this.table.node);
   }
 
   async ask() {
@@ -1091,9 +1374,13 @@ class Events {
 
   show() {
     const q = search().toLowerCase();
-    const shown = node.events.filter((event) => !q || `${event.text} ${event.subject} ${event.kind} ${eventFields(event)}`.toLowerCase().includes(q));
+    const shown = node.events.filter((event) => !q ||
+        `${event.text} ${event.subject} ${event.kind} ${eventFields(event)}`.toLowerCase().includes(
+          q));
     put(this.note, node.hasEvents ? plural(shown.length, 'event') : '');
-    put(this.table.empty, node.hasEvents ? (q ? 'Nothing matches.' : 'Nothing has happened since the daemon began.') : 'This node keeps no events.');
+    put(this.table.empty,
+      node.hasEvents ? (q ? 'Nothing matches.' : 'Nothing has happened since the daemon began.')
+                     : 'This node keeps no events.');
     this.table.update(shown.slice(0, 200), (event) => event.seq);
   }
 }
@@ -1104,12 +1391,14 @@ function readStatus(status) {
   /* Another daemon may know other verdicts. */
   if (node.status && node.status.pid !== status.pid) node.verdicts = null;
   const {verdicts} = status, sum = {forwarded: 0, bytes: 0, dropped: 0};
-  for (const [name, value] of Object.entries(verdicts)) meters.node.read(`verdict ${name}`, value.packets);
+  for (const [name, value] of Object.entries(verdicts))
+    meters.node.read(`verdict ${name}`, value.packets);
   for (const name of ['forwarded', 'redirected']) {
     sum.forwarded += verdicts[name] ? verdicts[name].packets : 0;
     sum.bytes += verdicts[name] ? verdicts[name].bytes : 0;
   }
-  for (const about of node.verdicts || []) if (isDrop(about) && verdicts[about.verdict]) sum.dropped += verdicts[about.verdict].packets;
+  for (const about of node.verdicts || [])
+    if (isDrop(about) && verdicts[about.verdict]) sum.dropped += verdicts[about.verdict].packets;
   meters.node.read('forwarded', sum.forwarded);
   meters.node.read('bytes', sum.bytes);
   if (node.verdicts) meters.node.read('dropped', sum.dropped);
@@ -1121,14 +1410,19 @@ function notices(status) {
   const list = [], refusal = status.configuration && status.configuration.refusal;
   if (refusal) {
     const first = refusal.errors[0], more = refusal.errors.length - 1 + refusal.more;
-    list.push(`The file as it is now was refused ${ago(refusal.ago_s)} ago, and an earlier one runs.` +
-      (first ? `\n${first.file || status.file}:${first.line}:${first.column}: ${first.text}` : '') + (more > 0 ? `\nand ${plural(more, 'error')} more` : ''));
+    list.push(
+      `The file as it is now was refused ${ago(refusal.ago_s)} ago, and an earlier one runs.` +
+      (first ? `\n${first.file || status.file}:${first.line}:${first.column}: ${first.text}` : '') +
+      (more > 0 ? `\nand ${plural(more, 'error')} more` : ''));
   }
   node.version = node.version || status.version;
-  if (node.version !== status.version) list.push(`This node is now version ${status.version}: load the page again.`);
+  if (node.version !== status.version)
+    list.push(`This node is now version ${status.version}: load the page again.`);
   for (const one of status.interfaces) {
-    if (one.xdp === 'none') list.push(`Interface ${one.name}: no program is attached, so it balances nothing.`);
-    else if (one.fallback) list.push(`Interface ${one.name}: generic XDP, which is slow: ${one.why}`);
+    if (one.xdp === 'none')
+      list.push(`Interface ${one.name}: no program is attached, so it balances nothing.`);
+    else if (one.fallback)
+      list.push(`Interface ${one.name}: generic XDP, which is slow: ${one.why}`);
   }
   return list;
 }
@@ -1138,7 +1432,10 @@ function showHead() {
   put($('node'), status.node);
   const word = status.ready ? state('good', 'ready') : state('warn', 'not ready');
   if ($('state').textContent !== word.textContent) $('state').replaceChildren(word);
-  put($('facts'), [configuration && `configuration ${count(configuration.generation)}`, `up ${ago(status.uptime_s)}`, status.version].filter(Boolean).join(' \u00b7 '));
+  put($('facts'), [
+    configuration && `configuration ${count(configuration.generation)}`,
+    `up ${ago(status.uptime_s)}`, status.version
+  ].filter(Boolean).join(' \u00b7 '));
   const list = notices(status), rate = totals().forwarded.rate;
   if (!poller.failures) {
     $('notice').hidden = list.length === 0;
@@ -1214,8 +1511,10 @@ const poller = {
     putClass($('notice'), 'bad');
     /* Read out once, and not each second. */
     const left = el('span', {'aria-hidden': 'true'});
-    $('notice').replaceChildren(`The node does not answer (${why_}). What is shown is of before; `, left);
-    const say = () => put(left, `asking again in ${Math.max(0, Math.ceil((until - performance.now()) / 1000))} s.`);
+    $('notice').replaceChildren(
+      `The node does not answer (${why_}). What is shown is of before; `, left);
+    const say = () =>
+      put(left, `asking again in ${Math.max(0, Math.ceil((until - performance.now()) / 1000))} s.`);
     say();
     this.count = setInterval(say, 1000);
   },
@@ -1224,9 +1523,13 @@ const poller = {
 /* --- where one is --- */
 
 const VIEWS = [
-  ['', 'Overview', () => new Overview()], ['services', 'Services', servicesView, (name) => new ServiceView(name)],
-  ['pools', 'Pools', poolsView, (name) => new PoolView(name)], ['backends', 'Backends', backendsView],
-  ['routing', 'Routing', () => new Routing()], ['drops', 'Drops', () => new Drops()], ['events', 'Events', () => new Events()],
+  ['', 'Overview', () => new Overview()],
+  ['services', 'Services', servicesView, (name) => new ServiceView(name)],
+  ['pools', 'Pools', poolsView, (name) => new PoolView(name)],
+  ['backends', 'Backends', backendsView],
+  ['routing', 'Routing', () => new Routing()],
+  ['drops', 'Drops', () => new Drops()],
+  ['events', 'Events', () => new Events()],
 ];
 const kept = new Map();
 let current = null;
@@ -1235,7 +1538,8 @@ const search = () => $('q').value.trim();
 
 function route() {
   const [path, name] = location.hash.replace(/^#\/?/, '').split('/');
-  const at = Math.max(0, VIEWS.findIndex((view) => view[0] === path)), [key, , list, one] = VIEWS[at];
+  const at = Math.max(0, VIEWS.findIndex((view) => view[0] === path)),
+        [key, , list, one] = VIEWS[at];
   let view = null;
   try {
     if (name && one) view = one(decodeURIComponent(name));
@@ -1245,7 +1549,9 @@ function route() {
   if (!view && !kept.has(key)) kept.set(key, list());
   const before = current;
   current = view || kept.get(key);
-  [...$('nav').querySelectorAll('a')].forEach((link_, i) => (i === at ? link_.setAttribute('aria-current', 'page') : link_.removeAttribute('aria-current')));
+  [...$('nav').querySelectorAll('a')].forEach(
+    (link_, i) => (i === at ? link_.setAttribute('aria-current', 'page')
+                            : link_.removeAttribute('aria-current')));
   const here = $('nav').querySelector('[aria-current]');
   here.parentElement.parentElement.parentElement.scrollLeft = here.offsetLeft - 40;
   $('q').disabled = !current.searches;
@@ -1261,17 +1567,20 @@ function route() {
 /* --- keys --- */
 
 function moveFocus(by) {
-  const links = [...$('main').querySelectorAll('tbody a, summary')].filter((one) => one.offsetParent);
+  const links =
+    [...$('main').querySelectorAll('tbody a, summary')].filter((one) => one.offsetParent);
   if (!links.length) return false;
   const row = document.activeElement.closest && document.activeElement.closest('tr');
   const rows = [...new Set(links.map((one) => one.closest('tr')))], at = rows.indexOf(row);
-  const next = at < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.max(0, Math.min(rows.length - 1, at + by));
+  const next =
+    at < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.max(0, Math.min(rows.length - 1, at + by));
   rows[next].querySelector('a, summary').focus();
   return true;
 }
 
 function onKey(event) {
-  const target = event.target, types = /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName) && target.type !== 'checkbox';
+  const target = event.target,
+        types = /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName) && target.type !== 'checkbox';
   if (event.ctrlKey || event.metaKey || event.altKey || $('keys').open) return;
   if (event.key === 'Escape') {
     if (types) target.blur();
@@ -1284,9 +1593,12 @@ function onKey(event) {
   }
   if (event.key === '/' && current.searches) $('q').focus();
   else if (event.key === '?') $('keys').showModal();
-  else if (event.key >= '1' && event.key <= String(VIEWS.length)) location.hash = `#/${VIEWS[Number(event.key) - 1][0]}`;
-  else if (event.key === 'ArrowDown' && moveFocus(1)) /* focus has moved */;
-  else if (event.key === 'ArrowUp' && moveFocus(-1)) /* the same */;
+  else if (event.key >= '1' && event.key <= String(VIEWS.length))
+    location.hash = `#/${VIEWS[Number(event.key) - 1][0]}`;
+  else if (event.key === 'ArrowDown' && moveFocus(1)) /* focus has moved */
+    ;
+  else if (event.key === 'ArrowUp' && moveFocus(-1)) /* the same */
+    ;
   else if (event.key === 'ArrowLeft' && current.page) current.page(-1);
   else if (event.key === 'ArrowRight' && current.page) current.page(1);
   else return;
@@ -1295,7 +1607,8 @@ function onKey(event) {
 
 function redrawAll() {
   readInk();
-  for (const canvas of document.querySelectorAll('canvas')) if (canvas.redraw) canvas.redraw();
+  for (const canvas of document.querySelectorAll('canvas'))
+    if (canvas.redraw) canvas.redraw();
   poller.now();
 }
 

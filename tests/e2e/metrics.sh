@@ -165,7 +165,8 @@ shown() {
 	local page
 	node_status 1
 	for page in metrics readyz \
-		api/v1/{status,services,pools,pools/tls,backends,announce,bgp,config}; do
+		api/v1/{status,services,pools,pools/tls,backends,announce,bgp,config} \
+		api/v1/{counts,slots/tls}; do
 		get lb1 "$URL/$page"
 	done
 	cat "$DIR/lb1.log"

@@ -27,13 +27,17 @@ MANY=60
 
 command -v chromium >/dev/null || skip "no chromium: tools/deps"
 
-# Services beside, whose backends nobody checks: for lists that have pages.
+# Services beside, whose backends nobody checks: for lists that have pages. One denies the client,
+# and one has names as long as may be.
+LONG=$(printf 'n%.0s' {1..63})
 with_many() {
 	awk -v n=$MANY '{ print }
 	/^pools:/ { for (i = 1; i <= n; i++) printf "- {name: many-%02d, check: {type: none}, \
 backends: [{name: x, address: 10.0.1.11}]}\n", i }
 	/^services:/ { for (i = 1; i <= n; i++) printf "- {name: beside-%02d, \
-vips: [198.51.101.%d], listen: [tcp/80], pool: many-%02d}\n", i, i, i }'
+vips: [198.51.101.%d], listen: [tcp/80], pool: many-%02d%s}\n", i, i, i,
+		(i == 1 ? ", deny: [203.0.113.0/24]" : "") }' |
+		sed "s/beside-02/$LONG/; s/many-02/$LONG/; /$LONG, check/s/name: x/name: $LONG/"
 }
 
 ask_some() {
@@ -48,7 +52,7 @@ head_of() { in_ns lb1 curl -sg --max-time 20 -D - -o /dev/null "$@"; }
 # complaints_are_none: but for the browser's own word on a daemon that is not there.
 complaints_are_none() {
 	browse complaints | tee "$DIR/complaints" |
-		json_is 'map(select(test("ERR_CONNECTION|/api/v1/events") | not)) == []'
+		json_is 'map(select(test("ERR_CONNECTION|/services/nothing") | not)) == []'
 }
 # Of all that was asked for since: nothing elsewhere, and of lists no more than a page.
 asks_little() {
@@ -153,6 +157,27 @@ must "markup in a string is refused by the browser" page_is \
 browse complaints >/dev/null
 must "it asked for little" asks_little
 
+HOSTILE='(() => { const name = "<img src=x onerror=alert(1)>";
+	const table = new Table(serviceColumns(), name), item = {name, pool: "</td><b>",
+	vips: [name], listen: [name], usable: 1, backends: 2, forward: "<script>1</script>"};
+	table.update([item], (one) => one.name);
+	const {node} = table, to = decodeURIComponent(node.querySelector("a").hash);
+	return node.textContent.includes(name) && !node.querySelector("img, b, script") &&
+	to === "#/services/" + name; })()'
+HOSTILE=${HOSTILE//$'\n'/ }
+must "names that are markup are text" page_is "$HOSTILE"
+must "and that was all" complaints_are_none
+
+# --- drops ---
+
+# denied_is_seen: packets that are dropped are asked for until the page says so.
+denied_is_seen() {
+	in_ns client curl -s --max-time 0.3 -o /dev/null http://198.51.101.1/
+	page_shows denied
+}
+must "a drop is told by its reason" wait_for 20 denied_is_seen
+must "a picture of it" shot overview-drops
+
 # --- lists, by keys ---
 
 must "a number leads to a view" press 2
@@ -173,6 +198,12 @@ must "all in it has a name" page_is "$LABELS"
 must "Escape leads up" press Escape
 must "to the list" wait_for 10 at_hash services
 must "which is as it was left" wait_for 10 rows_are 1
+must "a service that is not is told of" go services/nothing
+must "below its name" wait_for 10 page_shows 'has no such service'
+go services
+page 'var q = document.getElementById("q"); q.value = ""; q.dispatchEvent(new Event("input")); 0' \
+	>/dev/null
+must "all are there again" wait_for 10 rows_are 25
 page 'document.activeElement.blur(); scrollTo(0, 0)' >/dev/null
 go drops
 must "every reason is explained" wait_for 10 page_is \
@@ -219,6 +250,8 @@ must "as one that takes no flows" api 'backends?usable=no' '.total == 2 and .ite
 must "and whose its slots are now" wait_for 10 page_shows 'b1 → b2'
 must "exactly" page_shows '1,019 slots moved'
 must "and in words" label_has map 'moved'
+must "so it is for who comes later" api slots/web4 '.changed == 1019 and .stand_ins == 1019 and
+	([.owner, .before] | transpose | all(.[0] == 1)) and (.before | unique == [0, 1])'
 must "a picture of it" shot slots-light
 must "in the dark" test "$(browse scheme dark)" = ok
 must "it can be read" page_is "$CONTRAST"
@@ -233,9 +266,9 @@ must "and has its slots again" wait_for 15 page_shows 'b2 → b1'
 # --- on a phone ---
 
 browse size 360 740 >/dev/null
-for view in '' services services/shop4 pools pools/web4 backends routing drops events; do
+for view in '' services services/{shop4,$LONG} pools pools/web4 backends routing drops events; do
 	must "on a phone nothing is cut: ${view:-overview}" fits "$view"
-	shot "phone-$(tr / - <<<"${view:-overview}")" || fail "a picture of it"
+	shot "phone-$(tr / - <<<"${view:-overview}" | cut -c 1-20)" || fail "a picture of it"
 done
 browse size 1280 900 >/dev/null
 must "nothing was wrong by then" complaints_are_none

@@ -57,25 +57,61 @@ static void answer_counts(void *arg, struct http_exchange *exchange)
 
 /* --- whose slots are whose --- */
 
-static json_t *member_number(uint32_t member)
+/* A pool on view: its tables' words, and which member each backend's record is, plus one. */
+struct view {
+	const struct pool *pool;
+	const uint64_t *words;
+	uint16_t *members;
+};
+
+static bool view_open(const struct app *app, size_t at, struct view *view)
 {
-	return json_integer(member == HASH_NOBODY ? -1 : (json_int_t)member);
+	view->pool = balancer_pool(app->balancer, at);
+	view->words = dp_tables(app->dp)->slots + balancer_first_slot(app->balancer, at);
+	view->members = calloc(ABI_BACKENDS, sizeof(*view->members));
+	for (size_t m = 0; view->members && m < pool_member_count(view->pool); m++)
+		view->members[balancer_backend_record(app->balancer, at, m)] = (uint16_t)(m + 1);
+	return view->members;
+}
+
+static uint32_t owner_of(const struct view *view, uint32_t slot)
+{
+	return pool_slot_owner(view->pool, slot);
+}
+
+/* Whoever had the slot before, while packets are still told of him. */
+static uint32_t previous_of(const struct view *view, uint32_t slot)
+{
+	uint64_t word = __atomic_load_n(&view->words[slot], __ATOMIC_RELAXED);
+	uint32_t record = abi_slot_previous(word);
+
+	if (!record || record >= ABI_BACKENDS || !view->members[record])
+		return HASH_NOBODY;
+	return view->members[record] - 1U;
+}
+
+/* Who had it before the last change that is known of: its base owner, where another stands in. */
+static uint32_t before_of(const struct view *view, uint32_t slot)
+{
+	uint32_t previous = previous_of(view, slot);
+
+	return previous != HASH_NOBODY ? previous : pool_slot_base(view->pool, slot);
 }
 
 /* Slots lie at random, so that any part of them is a fair sample. */
-static void put_cells(json_t *answer, const struct pool *pool)
+static json_t *list_cells(const struct view *view,
+			  uint32_t (*who)(const struct view *view, uint32_t slot))
 {
-	uint32_t size = pool_table_size(pool), cells = size < CELLS_MAX ? size : CELLS_MAX;
-	json_t *owner = json_array(), *base = json_array();
+	uint32_t size = pool_table_size(view->pool), cells = size < CELLS_MAX ? size : CELLS_MAX;
+	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < cells; i++) {
-		uint32_t slot = (uint32_t)((uint64_t)i * size / cells);
+		uint32_t member = who(view, (uint32_t)((uint64_t)i * size / cells));
 
-		json_array_append_new(owner, member_number(pool_slot_owner(pool, slot)));
-		json_array_append_new(base, member_number(pool_slot_base(pool, slot)));
+		json_array_append_new(
+			list, json_integer(member == HASH_NOBODY ? -1 : (json_int_t)member));
 	}
-	json_object_set_new(answer, "owner", owner);
-	json_object_set_new(answer, "base", base);
+	return list;
 }
 
 static void put_members(json_t *answer, const struct pool *pool)
@@ -90,49 +126,63 @@ static void put_members(json_t *answer, const struct pool *pool)
 	json_object_set_new(answer, "slots", slots);
 }
 
-/* Of all owners, for who asks whether anything has changed (FNV-1a), and how many of them only
- * stand in. */
-static uint64_t look_through(const struct pool *pool, uint32_t *ret_stand_ins)
+struct sums {
+	uint64_t digest; /* of all owners, for who asks whether anything has changed (FNV-1a) */
+	uint32_t stand_ins, changed;
+};
+
+static struct sums look_through(const struct view *view)
 {
-	uint64_t digest = 14695981039346656037ULL;
+	struct sums sums = {.digest = 14695981039346656037ULL};
 
-	*ret_stand_ins = 0;
-	for (uint32_t slot = 0; slot < pool_table_size(pool); slot++) {
-		uint32_t owner = pool_slot_owner(pool, slot);
+	for (uint32_t slot = 0; slot < pool_table_size(view->pool); slot++) {
+		uint32_t owner = owner_of(view, slot);
 
-		digest = (digest ^ owner) * 1099511628211ULL;
-		*ret_stand_ins += owner != pool_slot_base(pool, slot);
+		sums.digest = (sums.digest ^ owner) * 1099511628211ULL;
+		sums.stand_ins += owner != pool_slot_base(view->pool, slot);
+		sums.changed += owner != before_of(view, slot);
 	}
-	return digest;
+	return sums;
+}
+
+static json_t *report_slots(const struct app *app, const struct view *view, const char *have)
+{
+	const struct pool *pool = view->pool;
+	struct sums sums = look_through(view);
+	char version[48];
+	json_t *answer;
+
+	snprintf(version, sizeof(version), "%lld.%016llx", generation(app),
+		 (unsigned long long)sums.digest);
+	answer = json_pack("{s:s, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "pool", pool_name(pool),
+			   "generation", generation(app), "version", version, "table_size",
+			   (json_int_t)pool_table_size(pool), "in_transition",
+			   (json_int_t)pool_moving_slots(pool), "stand_ins",
+			   (json_int_t)sums.stand_ins, "changed", (json_int_t)sums.changed, "moved",
+			   (json_int_t)pool_moves(pool).slots, "collateral",
+			   (json_int_t)pool_moves(pool).collateral);
+	if (!have || strcmp(have, version) != 0) {
+		put_members(answer, pool);
+		json_object_set_new(answer, "owner", list_cells(view, owner_of));
+		json_object_set_new(answer, "before", list_cells(view, before_of));
+	}
+	return answer;
 }
 
 static void answer_slots(void *arg, struct http_exchange *exchange)
 {
 	const struct app *app = arg;
-	const char *have = http_query(exchange, "have");
+	struct view view;
 	size_t at, first;
-	const struct pool *pool;
-	uint32_t stand_ins;
-	char version[48];
-	json_t *answer;
+	json_t *answer = NULL;
 
 	if (!node_find_pool(app, http_rest(exchange), &at, &first)) {
 		node_refuse(exchange, 404, "there is no such pool");
 		return;
 	}
-	pool = balancer_pool(app->balancer, at);
-	snprintf(version, sizeof(version), "%lld.%016llx", generation(app),
-		 (unsigned long long)look_through(pool, &stand_ins));
-	answer = json_pack("{s:s, s:I, s:s, s:I, s:I, s:I, s:I, s:I}", "pool", pool_name(pool),
-			   "generation", generation(app), "version", version, "table_size",
-			   (json_int_t)pool_table_size(pool), "in_transition",
-			   (json_int_t)pool_moving_slots(pool), "stand_ins", (json_int_t)stand_ins,
-			   "moved", (json_int_t)pool_moves(pool).slots, "collateral",
-			   (json_int_t)pool_moves(pool).collateral);
-	if (!have || strcmp(have, version) != 0) {
-		put_members(answer, pool);
-		put_cells(answer, pool);
-	}
+	if (view_open(app, at, &view))
+		answer = report_slots(app, &view, http_query(exchange, "have"));
+	free(view.members);
 	exporter_reply_json(exchange, 200, answer);
 }
 
