@@ -100,6 +100,14 @@ static void store_one(void *arg, uint32_t slot, uint32_t owner, uint32_t other)
 	store_served(arg, &change);
 }
 
+void words_store_nobodys(struct writing *writing)
+{
+	const struct pool *pool = writing->pool;
+
+	for (uint32_t i = pool->size; i-- > 0 && pool_base(pool, i) == NOBODY;)
+		store(writing, pool_slot(pool, i), word_of(pool, i, NOBODY, NOBODY));
+}
+
 void words_store_all(struct writing *writing)
 {
 	const struct pool *pool = writing->pool;
@@ -109,8 +117,7 @@ void words_store_all(struct writing *writing)
 		return;
 	}
 	overlay_change(pool->overlay, NULL, pool->was, store_each, writing);
-	for (uint32_t i = pool->size; i-- > 0 && pool_base(pool, i) == NOBODY;)
-		store(writing, pool_slot(pool, i), word_of(pool, i, NOBODY, NOBODY));
+	words_store_nobodys(writing);
 }
 
 /* May a flow have begun on it because the slot's word names it as the other owner? */
