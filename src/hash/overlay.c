@@ -245,29 +245,33 @@ static void flush_walkers(struct state *state)
 	state->walker_count = 0;
 }
 
-/*
- * By the first two candidates: who is usable wholly, if nobody before is at all; or by a walk.
- * Which of both nobody could foresee, so the slot is noted as either and counted as one.
- */
-static inline void answer(struct state *state, struct follower it, const struct run *own,
-			  const struct run *first)
+/* Of the first two candidates the second, if the first is usable nowhere. */
+static inline const struct run *candidate(const struct run *runs, uint32_t first, uint32_t second)
 {
-	const struct run *runs = state->overlay->runs;
-	const struct run *found = first->usable == NOWHERE ? &runs[it.second] : first;
+	return &runs[runs[first].usable == NOWHERE ? second : first];
+}
+
+/*
+ * By that candidate, if it is usable wholly; or by a walk. Which of both nobody could foresee, so
+ * the slot is noted as either and counted as one.
+ */
+static inline void answer(struct state *state, uint32_t place, uint32_t slot, const struct run *own,
+			  const struct run *found)
+{
 	struct walker *walker = &state->walkers[state->walker_count];
-	bool here = it.place < own->limit, known = found->usable == WHOLLY;
+	bool here = place < own->limit, known = found->usable == WHOLLY;
 
 	state->changes[state->change_count] = (struct overlay_change){
-		.place = it.place,
-		.slot = it.slot,
+		.place = place,
+		.slot = slot,
 		.base = own->member,
 		.owner = here ? own->member : found->member,
 		.other = here ? found->member : own->member,
-		.kept = it.place < own->steady,
+		.kept = place < own->steady,
 	};
-	walker->place = it.place;
-	walker->slot = it.slot;
-	walker->run = (uint32_t)(own - runs);
+	walker->place = place;
+	walker->slot = slot;
+	walker->run = (uint32_t)(own - state->overlay->runs);
 	state->change_count += known;
 	state->walker_count += !known;
 	if (state->change_count == BATCH)
@@ -282,18 +286,16 @@ static void answer_run(struct state *state, uint32_t run)
 	const struct run *runs = state->overlay->runs, *own = &runs[run];
 	const struct place *places = state->overlay->places;
 
-	for (uint32_t i = own->steady, end = own->end; i < end; i++) {
-		struct follower it = {i, places[i].slot, places[i].second};
-
-		answer(state, it, own, &runs[places[i].first]);
-	}
+	for (uint32_t i = own->steady, end = own->end; i < end; i++)
+		answer(state, i, places[i].slot, own,
+		       candidate(runs, places[i].first, places[i].second));
 }
 
 /* Of a group those that are steady, but whose first candidate may not be, or that have none. */
 static void answer_group(struct state *state, uint32_t run)
 {
 	const struct overlay *overlay = state->overlay;
-	const struct follower *followers = overlay->followers;
+	const union follower *followers = overlay->followers;
 	const struct run *own = overlay->runs, *first = &overlay->runs[run];
 	uint32_t begin = 0, steady = 0, end = overlay->group_end[run];
 
@@ -302,7 +304,7 @@ static void answer_group(struct state *state, uint32_t run)
 		steady = first->steady;
 	}
 	for (uint32_t i = run ? overlay->group_end[run - 1] : 0; i < end; i++) {
-		struct follower it = followers[i];
+		union follower it = followers[i];
 
 		while (it.place >= own->end)
 			own++;
@@ -314,7 +316,7 @@ static void answer_group(struct state *state, uint32_t run)
 			if (at >= begin && at < steady)
 				continue;
 		}
-		answer(state, it, own, first);
+		answer(state, it.place, it.slot, own, candidate(overlay->runs, run, it.second));
 	}
 }
 
