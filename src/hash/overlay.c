@@ -43,7 +43,7 @@
 #include "hash/maglev.h"
 #include "hash/overlay_table.h"
 
-enum { RINGS = 8, NEAR = 16, BATCH = 512 };
+enum { RINGS = 8, NEAR = 16, WALKERS = 512, CHANGES = 1024 };
 
 #define PENDING (HASH_NOBODY - 1) /* what a walk finds that finds nobody */
 
@@ -65,8 +65,8 @@ struct state {
 	uint32_t rings;          /* a bit for each ring that has to answer a slot */
 	uint32_t strides[RINGS]; /* of those that were asked */
 	uint32_t walker_count, change_count;
-	struct walker walkers[BATCH];
-	struct overlay_change changes[BATCH];
+	struct walker walkers[WALKERS];
+	struct overlay_change changes[CHANGES];
 	uint64_t pending[MAGLEV_SIZE_MAX / 64 + 1]; /* a bit for each such slot */
 };
 
@@ -81,7 +81,7 @@ static uint64_t mix(uint64_t value)
 /* Finds the run of the first candidate of each that is usable and not its own, or PENDING. */
 static void walk(const struct overlay *overlay, struct walker *walkers, uint32_t count)
 {
-	uint16_t left[BATCH];
+	uint16_t left[WALKERS];
 
 	for (uint32_t i = 0; i < count; i++) {
 		left[i] = (uint16_t)i;
@@ -131,7 +131,7 @@ static inline void tell(struct state *state, uint32_t place, uint32_t slot, cons
 		.other = serves ? borrowed : base,
 		.kept = place < own->steady,
 	};
-	if (state->change_count == BATCH)
+	if (state->change_count == CHANGES)
 		flush_changes(state);
 }
 
@@ -274,9 +274,9 @@ static inline void answer(struct state *state, uint32_t place, uint32_t slot, co
 	walker->run = (uint32_t)(own - state->overlay->runs);
 	state->change_count += known;
 	state->walker_count += !known;
-	if (state->change_count == BATCH)
+	if (state->change_count == CHANGES)
 		flush_changes(state);
-	if (state->walker_count == BATCH)
+	if (state->walker_count == WALKERS)
 		flush_walkers(state);
 }
 

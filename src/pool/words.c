@@ -214,6 +214,30 @@ static bool holds(const struct pool *pool, uint16_t base, uint16_t owner)
 	       pool->members.items[owner].share > 0 && members_is_awaited(&pool->members, base);
 }
 
+/*
+ * Slots lie far apart, and memory answers many questions in the time of one if they are asked at
+ * once. So words are asked for long before their turn; those of a batch's beginning are read in a
+ * loop of their own, for serving one slot is too long for a processor to see the next one beyond it.
+ */
+enum { AHEAD = 96 };
+
+static inline void ask_ahead(const struct writing *writing, const struct overlay_change *changes,
+			     size_t count)
+{
+	if (writing->slots && count > AHEAD)
+		__builtin_prefetch(&writing->slots[changes[AHEAD].slot]);
+}
+
+static void read_first(const struct writing *writing, const struct overlay_change *changes,
+		       size_t count)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; writing->slots && i < count && i < AHEAD; i++)
+		sum += writing->slots[changes[i].slot];
+	__asm__ volatile("" ::"r"(sum));
+}
+
 static void serve_place(struct writing *writing, const struct overlay_change *change,
 			struct pool_moves *moves)
 {
@@ -248,6 +272,7 @@ static size_t serve_kept(struct writing *writing, const struct overlay_change *c
 	for (i = 0; i < count && changes[i].kept; i++) {
 		uint16_t base = changes[i].base;
 
+		ask_ahead(writing, &changes[i], count - i);
 		store(writing, changes[i].slot,
 		      word_of(pool, changes[i].place, base, base) |
 			      other_in_word(pool, changes[i].other));
@@ -255,32 +280,19 @@ static size_t serve_kept(struct writing *writing, const struct overlay_change *c
 	return i;
 }
 
-/*
- * Slots lie far apart, and memory answers many questions in the time of one if they are asked at
- * once. So the words of a batch are read before, in a loop that does nothing else: serving is too
- * long for a processor to see the next slot's beyond it. (Prefetching them did not help.)
- */
-static void touch(const uint64_t *slots, const struct overlay_change *changes, size_t count)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < count; i++)
-		sum += slots[changes[i].slot];
-	__asm__ volatile("" ::"r"(sum));
-}
-
 void words_serve(void *arg, const struct overlay_change *changes, size_t count)
 {
 	const struct writing *writing = arg;
 	struct pool_moves moves = {0};
 
-	if (writing->slots)
-		touch(writing->slots, changes, count);
+	read_first(writing, changes, count);
 	for (size_t i = 0; i < count;) {
-		if (changes[i].kept)
+		if (changes[i].kept) {
 			i += serve_kept(arg, &changes[i], count - i);
-		else
-			serve_place(arg, &changes[i++], &moves);
+			continue;
+		}
+		ask_ahead(writing, &changes[i], count - i);
+		serve_place(arg, &changes[i++], &moves);
 	}
 	writing->pool->moves.slots += moves.slots;
 	writing->pool->moves.collateral += moves.collateral;
