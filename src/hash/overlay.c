@@ -43,7 +43,7 @@
 #include "hash/maglev.h"
 #include "hash/overlay_table.h"
 
-enum { RINGS = 8, NEAR = 16, BATCH = 512 };
+enum { RINGS = 8, NEAR = 16, WALKERS = 512, CHANGES = 1024 };
 
 #define PENDING (HASH_NOBODY - 1) /* what a walk finds that finds nobody */
 
@@ -65,8 +65,8 @@ struct state {
 	uint32_t rings;          /* a bit for each ring that has to answer a slot */
 	uint32_t strides[RINGS]; /* of those that were asked */
 	uint32_t walker_count, change_count;
-	struct walker walkers[BATCH];
-	struct overlay_change changes[BATCH];
+	struct walker walkers[WALKERS];
+	struct overlay_change changes[CHANGES];
 	uint64_t pending[MAGLEV_SIZE_MAX / 64 + 1]; /* a bit for each such slot */
 };
 
@@ -81,7 +81,7 @@ static uint64_t mix(uint64_t value)
 /* Finds the run of the first candidate of each that is usable and not its own, or PENDING. */
 static void walk(const struct overlay *overlay, struct walker *walkers, uint32_t count)
 {
-	uint16_t left[BATCH];
+	uint16_t left[WALKERS];
 
 	for (uint32_t i = 0; i < count; i++) {
 		left[i] = (uint16_t)i;
@@ -131,7 +131,7 @@ static inline void tell(struct state *state, uint32_t place, uint32_t slot, cons
 		.other = serves ? borrowed : base,
 		.kept = place < own->steady,
 	};
-	if (state->change_count == BATCH)
+	if (state->change_count == CHANGES)
 		flush_changes(state);
 }
 
@@ -245,34 +245,38 @@ static void flush_walkers(struct state *state)
 	state->walker_count = 0;
 }
 
-/*
- * By the first two candidates: who is usable wholly, if nobody before is at all; or by a walk.
- * Which of both nobody could foresee, so the slot is noted as either and counted as one.
- */
-static inline void answer(struct state *state, struct follower it, const struct run *own,
-			  const struct run *first)
+/* Of the first two candidates the second, if the first is usable nowhere. */
+static inline const struct run *candidate(const struct run *runs, uint32_t first, uint32_t second)
 {
-	const struct run *runs = state->overlay->runs;
-	const struct run *found = first->usable == NOWHERE ? &runs[it.second] : first;
+	return &runs[runs[first].usable == NOWHERE ? second : first];
+}
+
+/*
+ * By that candidate, if it is usable wholly; or by a walk. Which of both nobody could foresee, so
+ * the slot is noted as either and counted as one.
+ */
+static inline void answer(struct state *state, uint32_t place, uint32_t slot, const struct run *own,
+			  const struct run *found)
+{
 	struct walker *walker = &state->walkers[state->walker_count];
-	bool here = it.place < own->limit, known = found->usable == WHOLLY;
+	bool here = place < own->limit, known = found->usable == WHOLLY;
 
 	state->changes[state->change_count] = (struct overlay_change){
-		.place = it.place,
-		.slot = it.slot,
+		.place = place,
+		.slot = slot,
 		.base = own->member,
 		.owner = here ? own->member : found->member,
 		.other = here ? found->member : own->member,
-		.kept = it.place < own->steady,
+		.kept = place < own->steady,
 	};
-	walker->place = it.place;
-	walker->slot = it.slot;
-	walker->run = (uint32_t)(own - runs);
+	walker->place = place;
+	walker->slot = slot;
+	walker->run = (uint32_t)(own - state->overlay->runs);
 	state->change_count += known;
 	state->walker_count += !known;
-	if (state->change_count == BATCH)
+	if (state->change_count == CHANGES)
 		flush_changes(state);
-	if (state->walker_count == BATCH)
+	if (state->walker_count == WALKERS)
 		flush_walkers(state);
 }
 
@@ -282,18 +286,16 @@ static void answer_run(struct state *state, uint32_t run)
 	const struct run *runs = state->overlay->runs, *own = &runs[run];
 	const struct place *places = state->overlay->places;
 
-	for (uint32_t i = own->steady, end = own->end; i < end; i++) {
-		struct follower it = {i, places[i].slot, places[i].second};
-
-		answer(state, it, own, &runs[places[i].first]);
-	}
+	for (uint32_t i = own->steady, end = own->end; i < end; i++)
+		answer(state, i, places[i].slot, own,
+		       candidate(runs, places[i].first, places[i].second));
 }
 
 /* Of a group those that are steady, but whose first candidate may not be, or that have none. */
 static void answer_group(struct state *state, uint32_t run)
 {
 	const struct overlay *overlay = state->overlay;
-	const struct follower *followers = overlay->followers;
+	const union follower *followers = overlay->followers;
 	const struct run *own = overlay->runs, *first = &overlay->runs[run];
 	uint32_t begin = 0, steady = 0, end = overlay->group_end[run];
 
@@ -302,7 +304,7 @@ static void answer_group(struct state *state, uint32_t run)
 		steady = first->steady;
 	}
 	for (uint32_t i = run ? overlay->group_end[run - 1] : 0; i < end; i++) {
-		struct follower it = followers[i];
+		union follower it = followers[i];
 
 		while (it.place >= own->end)
 			own++;
@@ -314,7 +316,7 @@ static void answer_group(struct state *state, uint32_t run)
 			if (at >= begin && at < steady)
 				continue;
 		}
-		answer(state, it, own, first);
+		answer(state, it.place, it.slot, own, candidate(overlay->runs, run, it.second));
 	}
 }
 

@@ -144,9 +144,11 @@ static void group_followers(struct overlay *overlay)
 	for (uint32_t run = 0; run < overlay->run_count; run++) {
 		for (uint32_t i = overlay->runs[run].begin; i < overlay->runs[run].end; i++) {
 			const struct place *place = &overlay->places[i];
+			union follower it = {
+				.place = i, .slot = place->slot, .second = place->second};
 
-			overlay->followers[end[place->first]++] =
-				(struct follower){i, place->slot, place->second};
+			/* As a whole: to write a field of bits is to read what was there. */
+			overlay->followers[end[place->first]++].bits = it.bits;
 		}
 	}
 }
@@ -168,7 +170,7 @@ int overlay_new(const uint32_t *base, uint32_t size, size_t members, struct over
 	if (size > MAGLEV_SIZE_MAX || !names_members(base, size, members))
 		return -EINVAL;
 	overlay = calloc(1, sizeof(*overlay) + (runs + 1) * sizeof(struct run) +
-				    size * (sizeof(struct follower) + sizeof(struct place)) +
+				    size * (sizeof(union follower) + sizeof(struct place)) +
 				    (runs + 1 + size) * sizeof(uint32_t) +
 				    (guesses + members) * sizeof(uint16_t));
 	if (!overlay)
@@ -177,7 +179,7 @@ int overlay_new(const uint32_t *base, uint32_t size, size_t members, struct over
 	overlay->members = (uint32_t)members;
 	overlay->runs = (struct run *)overlay->room;
 	overlay->places = (struct place *)(overlay->runs + runs + 1);
-	overlay->followers = (struct follower *)(overlay->places + size);
+	overlay->followers = (union follower *)(overlay->places + size);
 	overlay->group_end = (uint32_t *)(overlay->followers + size);
 	overlay->place_of = overlay->group_end + runs + 1;
 	overlay->run_of = (uint16_t *)(overlay->place_of + size);

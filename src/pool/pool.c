@@ -323,16 +323,20 @@ static void look_at_returned(struct writing *writing)
 		pool->members.items[i].lowered = false;
 }
 
+static void begin(struct writing *writing)
+{
+	struct pool *pool = writing->pool;
+
+	pool->starting_until_ms = writing->now_ms + POOL_STARTING_MS;
+	/* Whoever stood in till then has no transition to speak for its flows. */
+	pool->doubt_until_ms = pool->starting_until_ms + pool->doubt_ms;
+	pool->doubt = pool->doubt_ms > 0;
+}
+
 static void pass_doubt(struct writing *writing)
 {
 	struct pool *pool = writing->pool;
 
-	if (!pool->begun && pool->doubt_ms) {
-		/* Whoever stood in till then has no transition to speak for its flows. */
-		pool->doubt_until_ms = pool->starting_until_ms + pool->doubt_ms;
-		pool->doubt = true;
-	}
-	pool->begun = true;
 	if (pool->doubt && writing->now_ms >= pool->doubt_until_ms) {
 		pool->doubt = false;
 		for (uint32_t place = 0; place < pool->size; place++)
@@ -363,10 +367,10 @@ static void settle(struct writing *writing)
 	pool->held = 0;
 	members_update(&pool->members, writing->now_ms);
 	if (!pool->begun)
-		pool->starting_until_ms = writing->now_ms + POOL_STARTING_MS;
+		begin(writing);
 	writing->starts = writing->now_ms < pool->starting_until_ms;
 	forget_cut(writing);
-	if (pool->doubt_ms && (pool->doubt || !pool->begun) && pool->transitions.count > 0)
+	if (pool->doubt && pool->transitions.count > 0)
 		drop_weak(writing);
 	stand(pool);
 	if (pool->ring)
@@ -378,17 +382,37 @@ static void settle(struct writing *writing)
 		pool->seen[i] |= pool->now[i] > 0;
 	pool->settled = true;
 	look_at_returned(writing);
+	pool->begun = true;
 	transitions_pass_time(&pool->transitions, writing->now_ms, words_store_told, writing);
 	pass_doubt(writing);
 }
 
+/* Will each slot that somebody can have be told of, and once? Else words are stored at the end. */
+static bool begins_afresh(struct pool *pool, uint64_t now_ms)
+{
+	members_update(&pool->members, now_ms);
+	for (size_t i = 0; i < pool->members.count; i++) {
+		if (pool->members.items[i].lowered)
+			return false;
+	}
+	return !pool->begun && !pool->transitions.count;
+}
+
 uint32_t pool_write_slots(struct pool *pool, uint64_t *slots, uint64_t now_ms)
 {
-	struct writing writing = {.pool = pool, .now_ms = now_ms};
+	bool afresh = begins_afresh(pool, now_ms);
+	struct writing writing = {
+		.pool = pool,
+		.slots = afresh ? slots : NULL,
+		.now_ms = now_ms,
+	};
 
 	settle(&writing);
 	writing.slots = slots;
-	words_store_all(&writing);
+	if (afresh)
+		words_store_nobodys(&writing);
+	else if (slots)
+		words_store_all(&writing);
 	return writing.stored;
 }
 

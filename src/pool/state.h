@@ -3,9 +3,9 @@
  * What a pool is, shared by pool.c, which keeps it up to date, and begin.c, which begins it.
  *
  * What is kept of slots is kept by place: those of one base owner have places in a row, so that
- * who fails is met in a row of memory and only the words lie scattered (hash/overlay.h; a ring goes
- * over all slots anyway, and each one's place is its number). Words are this state's only record
- * of the slots' other owners.
+ * who fails is met in a row of memory and only the words lie scattered (hash/overlay.h; a ring
+ * goes over all slots anyway, and each one's place is its number). Of the slots' other owners
+ * words are the only record.
  */
 #pragma once
 
@@ -23,7 +23,7 @@ enum { NOBODY = UINT16_MAX };
 /* What a slot that changes hands asks of who has it and who gets it. */
 struct standing {
 	uint32_t record;
-	uint32_t flows;    /* whose they are that have no entries: `record`, or 0 once cut */
+	uint32_t flows;    /* the same, or 0 where they are cut: who has those without entries */
 	uint32_t slots;    /* that it serves */
 	bool gives, takes; /* while settling: its share asks for that */
 };

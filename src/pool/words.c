@@ -100,6 +100,14 @@ static void store_one(void *arg, uint32_t slot, uint32_t owner, uint32_t other)
 	store_served(arg, &change);
 }
 
+void words_store_nobodys(struct writing *writing)
+{
+	const struct pool *pool = writing->pool;
+
+	for (uint32_t i = pool->size; i-- > 0 && pool_base(pool, i) == NOBODY;)
+		store(writing, pool_slot(pool, i), word_of(pool, i, NOBODY, NOBODY));
+}
+
 void words_store_all(struct writing *writing)
 {
 	const struct pool *pool = writing->pool;
@@ -109,8 +117,7 @@ void words_store_all(struct writing *writing)
 		return;
 	}
 	overlay_change(pool->overlay, NULL, pool->was, store_each, writing);
-	for (uint32_t i = pool->size; i-- > 0 && pool_base(pool, i) == NOBODY;)
-		store(writing, pool_slot(pool, i), word_of(pool, i, NOBODY, NOBODY));
+	words_store_nobodys(writing);
 }
 
 /* May a flow have begun on it because the slot's word names it as the other owner? */
@@ -155,14 +162,15 @@ static void begin_amid_start(struct writing *writing, uint32_t place, uint16_t b
 
 /* Of a move whose giver did not lose by its share and whose taker did not gain, nobody's share is
  * the cause. */
-static inline void count_move(struct pool *pool, uint16_t before, uint16_t owner)
+static inline void count_move(const struct pool *pool, struct pool_moves *moves, uint16_t before,
+			      uint16_t owner)
 {
 	struct standing *gives = pool_standing(pool, before), *takes = pool_standing(pool, owner);
 
 	takes->slots++;
 	gives->slots--;
-	pool->moves.slots += before != NOBODY;
-	pool->moves.collateral += !gives->gives & !takes->takes;
+	moves->slots += before != NOBODY;
+	moves->collateral += !gives->gives & !takes->takes;
 }
 
 /* A transition that is no more than that begins in change_owner. */
@@ -188,7 +196,6 @@ static inline uint64_t change_owner(struct writing *writing, uint32_t place, uin
 	struct pool *pool = writing->pool;
 
 	pool->owners[place] = owner;
-	count_move(pool, before, owner);
 	if (!writing->starts && before != NOBODY)
 		return transition_begin(&pool->transitions, place,
 					pool_standing(pool, before)->flows, writing->now_ms);
@@ -207,7 +214,32 @@ static bool holds(const struct pool *pool, uint16_t base, uint16_t owner)
 	       pool->members.items[owner].share > 0 && members_is_awaited(&pool->members, base);
 }
 
-static void serve_place(struct writing *writing, const struct overlay_change *change)
+/*
+ * Slots lie far apart, and memory answers many questions in the time of one if they are asked at
+ * once. So words are asked for long before their turn; those of a batch's beginning are read in a
+ * loop of their own, for serving one slot is too long for a processor to see the next one beyond it.
+ */
+enum { AHEAD = 96 };
+
+static inline void ask_ahead(const struct writing *writing, const struct overlay_change *changes,
+			     size_t count)
+{
+	if (writing->slots && count > AHEAD)
+		__builtin_prefetch(&writing->slots[changes[AHEAD].slot]);
+}
+
+static void read_first(const struct writing *writing, const struct overlay_change *changes,
+		       size_t count)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; writing->slots && i < count && i < AHEAD; i++)
+		sum += writing->slots[changes[i].slot];
+	__asm__ volatile("" ::"r"(sum));
+}
+
+static void serve_place(struct writing *writing, const struct overlay_change *change,
+			struct pool_moves *moves)
 {
 	struct pool *pool = writing->pool;
 	uint16_t before = pool->owners[change->place], owner = change->owner;
@@ -219,50 +251,51 @@ static void serve_place(struct writing *writing, const struct overlay_change *ch
 		other = base;
 		pool->held++;
 	}
-	if (before != owner)
+	if (before != owner) {
+		count_move(pool, moves, before, owner);
 		transition = change_owner(writing, change->place, base, before, owner);
-	else
+	} else {
 		transition = transition_word(&pool->transitions, change->place);
+	}
 	store(writing, change->slot,
 	      word_beside(pool, base, owner) | transition | other_in_word(pool, other));
 }
 
-/* Its base owner goes on to serve, so nothing is to be known of it but that. */
-static void serve_kept(struct writing *writing, const struct overlay_change *change)
+/* Serves the first ones, whose base owners go on to, so that nothing else is to be known of them.
+ * Returns how many. */
+static size_t serve_kept(struct writing *writing, const struct overlay_change *changes,
+			 size_t count)
 {
 	const struct pool *pool = writing->pool;
-	uint16_t base = change->base;
+	size_t i;
 
-	store(writing, change->slot,
-	      word_of(pool, change->place, base, base) | other_in_word(pool, change->other));
-}
+	for (i = 0; i < count && changes[i].kept; i++) {
+		uint16_t base = changes[i].base;
 
-/*
- * Slots lie far apart, and memory answers many questions in the time of one if they are asked at
- * once. So the words of a batch are read before, in a loop that does nothing else: serving is too
- * long for a processor to see the next slot's beyond it. (Prefetching them did not help.)
- */
-static void touch(const uint64_t *slots, const struct overlay_change *changes, size_t count)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < count; i++)
-		sum += slots[changes[i].slot];
-	__asm__ volatile("" ::"r"(sum));
+		ask_ahead(writing, &changes[i], count - i);
+		store(writing, changes[i].slot,
+		      word_of(pool, changes[i].place, base, base) |
+			      other_in_word(pool, changes[i].other));
+	}
+	return i;
 }
 
 void words_serve(void *arg, const struct overlay_change *changes, size_t count)
 {
 	const struct writing *writing = arg;
+	struct pool_moves moves = {0};
 
-	if (writing->slots)
-		touch(writing->slots, changes, count);
-	for (size_t i = 0; i < count; i++) {
-		if (changes[i].kept)
-			serve_kept(arg, &changes[i]);
-		else
-			serve_place(arg, &changes[i]);
+	read_first(writing, changes, count);
+	for (size_t i = 0; i < count;) {
+		if (changes[i].kept) {
+			i += serve_kept(arg, &changes[i], count - i);
+			continue;
+		}
+		ask_ahead(writing, &changes[i], count - i);
+		serve_place(arg, &changes[i++], &moves);
 	}
+	writing->pool->moves.slots += moves.slots;
+	writing->pool->moves.collateral += moves.collateral;
 }
 
 void words_serve_one(void *arg, uint32_t slot, uint32_t owner, uint32_t other)

@@ -21,6 +21,8 @@ struct writing {
 void words_store(struct writing *writing, uint32_t place);
 /* All words, whatever is in them. */
 void words_store_all(struct writing *writing);
+/* Those of slots that no member can have. */
+void words_store_nobodys(struct writing *writing);
 /* For transition.h, which tells of slots whose words change; `arg` is the writing. */
 void words_store_told(void *arg, const uint32_t *places, size_t count);
 /* For the overlay and the ring, which tell who is to serve: an overlay_answers, and an

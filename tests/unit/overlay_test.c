@@ -23,6 +23,7 @@ static uint32_t base[MAGLEV_SIZE_MAX];
 static uint32_t owners[MAGLEV_SIZE_MAX], others[MAGLEV_SIZE_MAX];
 static uint32_t fresh_owners[MAGLEV_SIZE_MAX], fresh_others[MAGLEV_SIZE_MAX];
 static uint32_t kept_owners[MAGLEV_SIZE_MAX];
+static struct overlay *overlay_told;
 static uint8_t touched[MAGLEV_SIZE_MAX];
 static uint8_t was[MEMBERS_MAX], share[MEMBERS_MAX];
 
@@ -391,6 +392,86 @@ static void test_odd_tables(void **state)
 	assert_int_equal(overlay_new(odd, 8, 2, &overlay), -EINVAL);
 }
 
+static void assert_places(const struct overlay *overlay, const uint32_t *of, uint32_t size)
+{
+	uint32_t runs = 0, owned = 0, different = 0;
+
+	memset(touched, 0, sizeof(touched));
+	for (uint32_t slot = 0; slot < size; slot++) {
+		uint32_t place = overlay_place(overlay, slot);
+
+		assert_true(place < size);
+		assert_int_equal(overlay_slot(overlay, place), slot);
+		assert_int_equal(overlay_base(overlay, place), of[slot]);
+		if (of[slot] == HASH_NOBODY)
+			continue;
+		owned++;
+		different += !touched[of[slot]];
+		touched[of[slot]] = 1;
+	}
+	/* A member's are in a row, and nobody's are last. */
+	for (uint32_t place = 0; place < size; place++) {
+		uint32_t owner = overlay_base(overlay, place);
+
+		assert_int_equal(owner == HASH_NOBODY, place >= owned);
+		runs += place < owned && (!place || owner != overlay_base(overlay, place - 1));
+	}
+	assert_int_equal(runs, different);
+}
+
+static void test_places(void **state)
+{
+	static const uint32_t odd[] = {0, 1, HASH_NOBODY, 0, 2, 2, HASH_NOBODY, 1};
+	struct overlay *overlay;
+
+	(void)state;
+	for (uint32_t size = 0; size <= 8; size++) {
+		assert_int_equal(overlay_new(odd, size, 3, &overlay), 0);
+		assert_places(overlay, odd, size);
+		overlay_free(overlay);
+	}
+	overlay = make(40, 2039, mixed, 6);
+	assert_places(overlay, base, 2039);
+	overlay_free(overlay);
+}
+
+/* Of whom a change says so the base owner serves before and after. */
+static void assert_kept(void *arg, const struct overlay_change *changes, size_t count)
+{
+	uint32_t *kept = arg;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct overlay_change *it = &changes[i];
+
+		assert_int_equal(it->base, base[it->slot]);
+		assert_int_equal(it->place, overlay_place(overlay_told, it->slot));
+		if (it->kept) {
+			assert_int_equal(it->owner, it->base);
+			assert_int_equal(owners[it->slot], it->base);
+			(*kept)++;
+		}
+	}
+}
+
+static void test_kept_are_told(void **state)
+{
+	uint32_t kept = 0;
+
+	(void)state;
+	overlay_told = make(40, 2039, mixed, 6);
+	for (uint32_t round = 0; round < 50; round++) {
+		for (size_t m = 0; m < 40; m++)
+			share[m] = draw_share(70, round % 2);
+		apply_whole(overlay_told, owners, others);
+		memcpy(was, share, sizeof(was));
+		for (size_t m = round % 40; m < 40; m += 7)
+			share[m] = draw_share(50, round % 3);
+		overlay_change(overlay_told, was, share, assert_kept, &kept);
+	}
+	assert_true(kept > 0);
+	overlay_free(overlay_told);
+}
+
 /* Nodes of one fleet may run two versions: what a version answers, the next one answers too. */
 static void test_kept_answers(void **state)
 {
@@ -424,6 +505,8 @@ int main(void)
 		cmocka_unit_test(test_last_resort),
 		cmocka_unit_test(test_nobody),
 		cmocka_unit_test(test_odd_tables),
+		cmocka_unit_test(test_places),
+		cmocka_unit_test(test_kept_are_told),
 		cmocka_unit_test(test_kept_answers),
 	};
 
