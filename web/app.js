@@ -14,6 +14,7 @@ const PAGE = 25;
 const GAP_TURNS = 15;
 const EVENTS_KEPT = 500;
 const MAPS_KEPT = 50;
+const CHART_LINES = 8;
 
 const $ = (id) => document.getElementById(id);
 
@@ -289,10 +290,9 @@ function spark(canvas, history) {
   pen.stroke();
 }
 
-/* Lines over five minutes. lines: [{name, color, meter}]. */
+/* Lines over five minutes. lines: [{name, color(), meter()}]. */
 class Chart {
   constructor(lines, unit, what) {
-    this.lines = lines;
     this.unit = unit;
     this.what = what;
     this.pointer = null;
@@ -306,9 +306,19 @@ class Chart {
       this.draw();
     });
     watchSize(this.canvas, () => this.draw());
-    this.key = el('span.key', {},
-      ...lines.map((line, i) => el(`span.c${line.ink ?? i}`, {}, el('i'), line.name, ' ',
-                     (line.now = el('span.num')))));
+    this.key = el('span.key');
+    this.set(lines);
+  }
+
+  /* Other lines from now on. */
+  set(lines) {
+    const names = lines.map((line) => line.name).join('\n');
+    if (this.names === names) return;
+    this.names = names;
+    this.lines = lines;
+    for (const line of lines) [line.mark, line.now] = [el('i'), el('span.num')];
+    this.key.replaceChildren(
+      ...lines.map((line) => el('span', {}, line.mark, line.name, ' ', line.now)));
   }
 
   draw() {
@@ -321,8 +331,8 @@ class Chart {
     pen.font = '11px system-ui, sans-serif';
     this.grid(pen, {width, foot, max, y});
     for (const line of [...this.lines].reverse()) {
-      const history = line.meter().history,
-            color = ink[['accent', 'bad', 'good'][line.ink ?? this.lines.indexOf(line)]];
+      const history = line.meter().history, color = line.color();
+      line.mark.style.background = color;
       pen.lineWidth = 1.5;
       pen.lineJoin = 'round';
       pen.strokeStyle = color;
@@ -846,7 +856,10 @@ class Overview {
     };
     const t = totals();
     this.chart = new Chart(
-      [{name: 'forwarded', meter: () => t.forwarded}, {name: 'dropped', meter: () => t.dropped}],
+      [
+        {name: 'forwarded', color: () => ink.accent, meter: () => t.forwarded},
+        {name: 'dropped', color: () => ink.bad, meter: () => t.dropped}
+      ],
       '/s', 'Packets a second');
     this.busy = new Busiest(8);
     this.services =
@@ -1013,9 +1026,28 @@ class PoolPart {
     if (maps.size > MAPS_KEPT) maps.delete(maps.keys().next().value);
     this.pager = new Pager('backends');
     this.table = new Table(backendColumns(false), `Backends of ${name}`);
+    this.chart = new Chart([], '/s', `Packets a second by backend of ${name}`);
+    this.chartNode = el('section', {},
+      el('div.head', {}, el('h2', {}, 'Packets a second by backend'), this.chart.key),
+      this.chart.canvas);
     this.node = el('div.cols', {}, this.map.node,
       el('section', {}, el('div.tools', {}, el('h2', {}, 'Backends'), this.pager.node),
         this.table.node));
+  }
+
+  /* The busiest of those in view, in the colours that their slots have. */
+  drawChart(items, offset) {
+    const lines = items.map((item, i) => ({
+      name: item.name,
+      at: offset + i,
+      meter: () => backendMeter(item),
+      rate: backendMeter(item).rate || 0
+    }));
+    const chosen = lines.sort((a, b) => b.rate - a.rate || a.at - b.at)
+                     .slice(0, CHART_LINES)
+                     .sort((a, b) => a.at - b.at);
+    this.chart.set(chosen.map((line) => ({...line, color: () => ownerColor(line.at)})));
+    this.chart.draw();
   }
 
   ask() {
@@ -1029,6 +1061,7 @@ class PoolPart {
     this.map.update(slots);
     if (!pool) return;
     readBackends(pool.backends.items, this.name);
+    this.drawChart(pool.backends.items, pool.backends.offset);
     this.pager.update(pool.backends.total);
     this.table.update(pool.backends.items, backendKey);
   }
@@ -1047,6 +1080,7 @@ class PoolView {
     this.up = '#/pools';
     this.part = new PoolPart(name);
     this.lines = el('div');
+    this.part.map.node.after(this.part.chartNode);
     this.node =
       el('div', {}, crumb('#/pools', 'Pools'), el('h2.big', {}, name), this.lines, this.part.node);
   }
@@ -1092,15 +1126,17 @@ class ServiceView {
     this.title = name;
     this.up = '#/services';
     const item = {name};
-    this.chart = new Chart(
-      [{name: 'packets', meter: () => serviceMeter(item)}], '/s', `Packets a second of ${name}`);
+    this.chart =
+      new Chart([{name: 'packets', color: () => ink.accent, meter: () => serviceMeter(item)}], '/s',
+        `Packets a second of ${name}`);
     this.lines = el('div');
     this.below = el('div');
+    this.beside = el('div.w6');
     this.node = el('div', {}, crumb('#/services', 'Services'), el('h2.big', {}, name), this.lines,
       el('div.cols', {},
-        el('section', {}, el('div.head', {}, el('h2', {}, 'Packets a second'), this.chart.key),
+        el('section.w6', {}, el('div.head', {}, el('h2', {}, 'Packets a second'), this.chart.key),
           this.chart.canvas),
-        this.below));
+        this.beside, this.below));
   }
 
   async ask() {
@@ -1108,6 +1144,7 @@ class ServiceView {
     if (service && (!this.part || this.part.name !== service.pool)) {
       this.part = new PoolPart(service.pool);
       this.below.replaceChildren(this.part.node);
+      this.beside.replaceChildren(this.part.chartNode);
     }
     return {service, part: service && (await this.part.ask())};
   }
@@ -1241,8 +1278,8 @@ class Drops {
   constructor() {
     this.title = 'Drops';
     const t = totals();
-    this.chart = new Chart(
-      [{name: 'dropped', meter: () => t.dropped, ink: 1}], '/s', 'Packets dropped a second');
+    this.chart = new Chart([{name: 'dropped', color: () => ink.bad, meter: () => t.dropped}], '/s',
+      'Packets dropped a second');
     this.drops = this.table('Reasons of drops');
     this.others = this.table('What else became of packets');
     this.node = el('div.cols', {},

@@ -70,6 +70,10 @@ RATE=${RATE//$'\n'/ }
 # rate_is_seen NAME: asks for pages until the row of that name shows a rate.
 rate_is_seen() { ask_some 5 && page_is "($RATE)('$1') > 0"; }
 
+sum_is_seen() {
+	ask_some 5 && page_is "parseFloat(document.querySelector('.figure .value').textContent) > 0"
+}
+
 rows_are() { page_is "document.querySelectorAll('main tbody tr').length === $1"; }
 focus_is() { page_is "document.activeElement.matches('$1')"; }
 focus_says() { page_is "document.activeElement.textContent === '$1'"; }
@@ -144,8 +148,7 @@ must "and speaks with the node" wait_for 10 is_live
 say "# loaded after $(page 'performance.getEntriesByType("navigation")[0].loadEventEnd') ms"
 must "it says which node this is" page_is "document.querySelector('h1').textContent === '$TAG-lb1'"
 must "the busiest service is on top, with its rate" wait_for 10 rate_is_seen shop4
-must "so is the sum" page_is \
-	"parseFloat(document.querySelector('.figure .value').textContent) > 0"
+must "so is the sum" wait_for 10 sum_is_seen
 must "routers are counted" wait_for 15 page_shows 'of 2'
 must "the chart says in words what it shows" label_has chart 'forwarded'
 must "all has a name" page_is "$LABELS"
@@ -178,6 +181,14 @@ denied_is_seen() {
 must "a drop is told by its reason" wait_for 20 denied_is_seen
 must "a picture of it" shot overview-drops
 
+go services/shop4
+# carries: asks for pages until the service's chart says that it carries some.
+carries() {
+	ask_some 5 && page_is "parseFloat(document.querySelector('.key .num').textContent) > 0"
+}
+must "a service has a chart of its own" wait_for 10 carries
+must "a picture of it" shot service-light
+
 # --- lists, by keys ---
 
 must "a number leads to a view" press 2
@@ -194,6 +205,8 @@ must "to its row" focus_says shop6
 must "Enter opens it" press Enter
 must "and there it is" wait_for 10 at_hash services/shop6
 must "with its pool" wait_for 10 page_shows web6
+must "and a chart by backend" wait_for 10 page_is \
+	'/of web6.*b1.*b2/.test(document.querySelectorAll("canvas.chart")[1].ariaLabel)'
 must "all in it has a name" page_is "$LABELS"
 must "Escape leads up" press Escape
 must "to the list" wait_for 10 at_hash services
@@ -246,7 +259,8 @@ must "which is sent once" json_is 'has("owner") | not' \
 must "pools that are not have none" grep -q ' 404 ' < <(head_of $URL/api/v1/slots/nothing)
 end b1-nginx
 must "a backend that fails is seen" wait_for 15 page_shows unhealthy
-must "as one that takes no flows" api 'backends?usable=no' '.total == 2 and .items[0].name == "b1"'
+must "as one that takes no flows" wait_for 10 api 'backends?usable=no' \
+	'.total == 2 and .items[0].name == "b1"'
 must "and whose its slots are now" wait_for 10 page_shows 'b1 → b2'
 must "exactly" page_shows '1,019 slots moved'
 must "and in words" label_has map 'moved'
