@@ -177,10 +177,10 @@ int overlay_new(const uint32_t *base, uint32_t size, size_t members, struct over
 		return -ENOMEM;
 	overlay->size = size;
 	overlay->members = (uint32_t)members;
-	overlay->runs = (struct run *)overlay->room;
-	overlay->places = (struct place *)(overlay->runs + runs + 1);
-	overlay->followers = (union follower *)(overlay->places + size);
-	overlay->group_end = (uint32_t *)(overlay->followers + size);
+	overlay->followers = (union follower *)overlay->room;
+	overlay->places = (struct place *)(overlay->followers + size);
+	overlay->runs = (struct run *)(overlay->places + size);
+	overlay->group_end = (uint32_t *)(overlay->runs + runs + 1);
 	overlay->place_of = overlay->group_end + runs + 1;
 	overlay->run_of = (uint16_t *)(overlay->place_of + size);
 	overlay->guess = overlay->run_of + members;

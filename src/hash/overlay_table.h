@@ -48,12 +48,12 @@ struct overlay {
 	uint32_t run_count;
 	struct run *runs; /* and one more, of nobody, which is always PARTLY */
 	struct place *places;
-	union follower *followers; /* by group */
-	uint32_t *group_end;       /* by run, and one more for places without a candidate */
-	uint32_t *place_of;        /* by slot */
-	uint16_t *run_of;          /* by member */
-	uint16_t *guess;           /* by OVERLAY_GUESS places: the run of the first of them */
-	char room[];               /* for all of these */
+	union follower *followers;      /* by group */
+	uint32_t *group_end;            /* by run, and one more for places without a candidate */
+	uint32_t *place_of;             /* by slot */
+	uint16_t *run_of;               /* by member */
+	uint16_t *guess;                /* by OVERLAY_GUESS places: the run of the first of them */
+	_Alignas(uint64_t) char room[]; /* for all of these; words of bits come first */
 };
 
 static inline uint32_t overlay_run_at(const struct overlay *overlay, uint32_t place)

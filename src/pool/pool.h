@@ -145,7 +145,8 @@ void pool_wait_longer(struct pool *pool, uint64_t now_ms);
 uint32_t pool_write_slots(struct pool *pool, uint64_t *slots, uint64_t now_ms);
 /*
  * The same at the cost of what changes, for `slots` that hold what the last call of one of the two
- * brought them to; others are not looked at, so with anything else in them stay as they are.
+ * brought them to; others are not looked at, so with anything else in them stay as they are. The
+ * slots' other owners are in these words alone: what else is called with `slots` keeps them.
  */
 uint32_t pool_update_slots(struct pool *pool, uint64_t *slots, uint64_t now_ms);
 /* The member that serves a slot as of the last such call, or HASH_NOBODY (hash/maglev.h). */

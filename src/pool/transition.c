@@ -284,6 +284,13 @@ struct telling {
 	uint32_t slots[TRANSITION_BATCH];
 };
 
+static void tell_to(struct telling *telling, transition_told *told, void *arg)
+{
+	telling->told = told;
+	telling->arg = arg;
+	telling->count = 0;
+}
+
 static void tell_all(struct telling *telling)
 {
 	if (telling->count > 0)
@@ -300,8 +307,9 @@ static void tell(struct telling *telling, uint32_t at)
 
 void transitions_forget(struct transitions *all, uint32_t record, transition_told *told, void *arg)
 {
-	struct telling telling = {told, arg, 0, {0}};
+	struct telling telling;
 
+	tell_to(&telling, told, arg);
 	for (uint32_t at = 0; (at = transitions_next(all, at)) < all->size; at++) {
 		struct transition *slot = &all->slots[at];
 
@@ -318,10 +326,11 @@ void transitions_forget(struct transitions *all, uint32_t record, transition_tol
 void transitions_pass_time(struct transitions *all, uint64_t now_ms, transition_told *told,
 			   void *arg)
 {
-	struct telling telling = {told, arg, 0, {0}};
+	struct telling telling;
 
 	if (now_ms < all->next_turn_ms)
 		return;
+	tell_to(&telling, told, arg);
 	all->next_turn_ms = UINT64_MAX;
 	all->fresh.on = 0;
 	for (uint32_t at = 0; (at = transitions_next(all, at)) < all->size; at++) {
@@ -358,8 +367,9 @@ void transitions_begin_survey(struct transitions *all, uint64_t now_ms)
 void transitions_end_survey(struct transitions *all, transition_pinned *pinned,
 			    const void *pinned_arg, transition_told *told, void *arg)
 {
-	struct telling telling = {told, arg, 0, {0}};
+	struct telling telling;
 
+	tell_to(&telling, told, arg);
 	all->next_ripe_ms = UINT64_MAX;
 	all->fresh.on = 0;
 	for (uint32_t at = 0; (at = transitions_next(all, at)) < all->size; at++) {

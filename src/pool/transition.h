@@ -116,7 +116,7 @@ void transitions_hold(struct transitions *all, uint64_t now_ms);
 bool transition_drop_weak(struct transitions *all, uint32_t slot);
 /* The record's flows are cut for good. `told` hears of the slots that had it as previous, of some
  * at a time. */
-enum { TRANSITION_BATCH = 256 };
+enum { TRANSITION_BATCH = 1024 };
 typedef void transition_told(void *arg, const uint32_t *slots, size_t count);
 void transitions_forget(struct transitions *all, uint32_t record, transition_told *told, void *arg);
 /* Makes slots late and weak whose time it is, and tells of them. */

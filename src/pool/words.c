@@ -39,23 +39,35 @@ static inline void store(struct writing *writing, uint32_t slot, uint64_t word)
 	writing->stored++;
 }
 
+/*
+ * Slots lie far apart, and memory answers many questions in the time of one if they are asked at
+ * once. So words are asked for long before their turn, and those of a batch's beginning are read
+ * first: to make up one is too long for a processor to see the next one beyond it.
+ */
+enum { AHEAD = 96 };
+
 void words_store_told(void *arg, const uint32_t *places, size_t count)
 {
 	struct writing *writing = arg;
 	const struct pool *pool = writing->pool;
-	uint64_t others[TRANSITION_BATCH];
+	uint32_t slots[TRANSITION_BATCH];
+	uint64_t sum = 0;
 
 	if (!writing->slots)
 		return;
 	for (size_t i = 0; i < count; i++)
-		others[i] = writing->slots[pool_slot(pool, places[i])] &
-			    abi_slot(0, 0, ABI_INDEX_MASK);
+		slots[i] = pool_slot(pool, places[i]);
+	for (size_t i = 0; i < count && i < AHEAD; i++)
+		sum += writing->slots[slots[i]];
+	__asm__ volatile("" ::"r"(sum));
 	for (size_t i = 0; i < count; i++) {
-		uint32_t at = places[i];
-		uint16_t base = pool_base(pool, at);
+		uint64_t other = writing->slots[slots[i]] & abi_slot(0, 0, ABI_INDEX_MASK);
+		uint16_t base = pool_base(pool, places[i]);
 
-		store(writing, pool_slot(pool, at),
-		      word_of(pool, at, base, pool->owners[at]) | others[i]);
+		if (i + AHEAD < count)
+			__builtin_prefetch(&writing->slots[slots[i + AHEAD]]);
+		store(writing, slots[i],
+		      word_of(pool, places[i], base, pool->owners[places[i]]) | other);
 	}
 }
 
@@ -214,30 +226,6 @@ static bool holds(const struct pool *pool, uint16_t base, uint16_t owner)
 	       pool->members.items[owner].share > 0 && members_is_awaited(&pool->members, base);
 }
 
-/*
- * Slots lie far apart, and memory answers many questions in the time of one if they are asked at
- * once. So words are asked for long before their turn; those of a batch's beginning are read in a
- * loop of their own, for serving one slot is too long for a processor to see the next one beyond it.
- */
-enum { AHEAD = 96 };
-
-static inline void ask_ahead(const struct writing *writing, const struct overlay_change *changes,
-			     size_t count)
-{
-	if (writing->slots && count > AHEAD)
-		__builtin_prefetch(&writing->slots[changes[AHEAD].slot]);
-}
-
-static void read_first(const struct writing *writing, const struct overlay_change *changes,
-		       size_t count)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; writing->slots && i < count && i < AHEAD; i++)
-		sum += writing->slots[changes[i].slot];
-	__asm__ volatile("" ::"r"(sum));
-}
-
 static void serve_place(struct writing *writing, const struct overlay_change *change,
 			struct pool_moves *moves)
 {
@@ -259,6 +247,23 @@ static void serve_place(struct writing *writing, const struct overlay_change *ch
 	}
 	store(writing, change->slot,
 	      word_beside(pool, base, owner) | transition | other_in_word(pool, other));
+}
+
+static inline void ask_ahead(const struct writing *writing, const struct overlay_change *changes,
+			     size_t count)
+{
+	if (writing->slots && count > AHEAD)
+		__builtin_prefetch(&writing->slots[changes[AHEAD].slot]);
+}
+
+static void read_first(const struct writing *writing, const struct overlay_change *changes,
+		       size_t count)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; writing->slots && i < count && i < AHEAD; i++)
+		sum += writing->slots[changes[i].slot];
+	__asm__ volatile("" ::"r"(sum));
 }
 
 /* Serves the first ones, whose base owners go on to, so that nothing else is to be known of them.
