@@ -312,10 +312,17 @@ static void give_up(struct client *client)
 	resume(client);
 }
 
+/* Before the cut: who sees that it is cut finds it counted. */
+static void count_late(struct http *http)
+{
+	pthread_mutex_lock(&http->lock);
+	http->counts.timed_out++;
+	pthread_mutex_unlock(&http->lock);
+}
+
 static void look_for_late(struct http *http, bool all)
 {
 	struct client *client;
-	uint64_t cut_count = 0;
 
 	LIST_FOREACH(client, &http->clients, link)
 	{
@@ -324,15 +331,10 @@ static void look_for_late(struct http *http, bool all)
 		if (client->phase == CLIENT_WAITS && client->exchange) {
 			give_up(client);
 		} else if (client->phase != CLIENT_WAITS && !client->is_cut) {
+			count_late(http);
 			cut(client);
-			cut_count++;
 		}
 	}
-	if (!cut_count)
-		return;
-	pthread_mutex_lock(&http->lock);
-	http->counts.timed_out += cut_count;
-	pthread_mutex_unlock(&http->lock);
 }
 
 /* --- the thread --- */

@@ -109,6 +109,16 @@ static bool is_own_port(const struct import_service *service, uint16_t port)
 	return true;
 }
 
+/* To one port nothing changes what comes to several. */
+static bool has_one_port(const struct import_service *service)
+{
+	for (const struct import_end *at = service->ends; at; at = at->next) {
+		if (at->listen.first != at->listen.last)
+			return false;
+	}
+	return true;
+}
+
 static const struct import_backend *first_server(const struct import_service *service)
 {
 	const struct import_backend *at = service->backends;
@@ -121,7 +131,7 @@ static const struct import_backend *first_server(const struct import_service *se
 static void settle_way(struct import *import, struct import_service *service)
 {
 	const struct import_backend *first = first_server(service);
-	bool changes = false;
+	bool may_change = has_one_port(service), changes = false;
 
 	service->forward = first->way.forward;
 	for (struct import_backend *at = service->backends; at; at = at->next) {
@@ -129,7 +139,7 @@ static void settle_way(struct import *import, struct import_service *service)
 			import_note(import, at->place, IMPORT_DIFFERS, "its own forwarding method",
 				    "a service has one mode: %s is what the first server has",
 				    first->way.nat ? "NAT" : conf_forward_name(service->forward));
-		changes |= !is_own_port(service, at->port);
+		changes |= may_change && !is_own_port(service, at->port);
 	}
 	if (first->way.nat) {
 		if (changes)
@@ -142,18 +152,22 @@ static void settle_way(struct import *import, struct import_service *service)
 			    changes ? " and changes the port" : "");
 	}
 	for (struct import_backend *at = service->backends; at; at = at->next)
-		at->keeps_port = service->forward == CONF_FORWARD_GENEVE && at->port;
+		at->keeps_port = service->forward == CONF_FORWARD_GENEVE && may_change && at->port;
 }
 
 /* Ports that are not the VIP's, where none changes. */
 static void note_ports(struct import *import, const struct import_service *service)
 {
+	const char *why = arena_printf(import->arena, "%s changes no port, there as here",
+				       conf_forward_name(service->forward));
+
+	if (!has_one_port(service))
+		why = "it listens on several ports, and each stays as it is";
 	for (const struct import_backend *at = service->backends; at; at = at->next) {
 		if (!at->keeps_port && !is_own_port(service, at->port))
 			import_note(import, at->place, IMPORT_LOST,
 				    arena_printf(import->arena, "port %u", at->port),
-				    "not written: %s changes no port, there as here",
-				    conf_forward_name(service->forward));
+				    "not written: %s", why);
 	}
 }
 

@@ -92,13 +92,12 @@ static void put_head(FILE *out, const struct import *import)
 static void put_node(FILE *out, const struct import *import, const char *interface)
 {
 	fputs("\nnode:\n  # Where packets for the VIPs arrive.\n  interfaces: [", out);
-	if (interface)
-		fputs(interface, out);
-	else if (!import->interfaces)
-		fputs("eth0", out);
+	if (interface || !import->interfaces)
+		fprintf(out, "\"%s\"", interface ? interface : "eth0");
+	/* In quotes, as an interface may be called "null" or "1". */
 	for (const struct import_interface *at = interface ? NULL : import->interfaces; at;
 	     at = at->next)
-		fprintf(out, "%s%s", at->name, at->next ? ", " : "");
+		fprintf(out, "\"%s\"%s", at->name, at->next ? ", " : "");
 	fputs("]\n"
 	      "\n"
 	      "# Routers are told of the VIPs by BGP; without this nobody is, and packets come by "
