@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { NAME_PART_MAX = 50 };
 
@@ -288,7 +289,8 @@ static const char *name_of(struct import *import, const struct import_service *s
 		name[used++] = fits ? *at : '-';
 	}
 	name[used] = '\0';
-	if (used && isalnum((unsigned char)*name))
+	/* YAML takes null for nothing. */
+	if (used && isalnum((unsigned char)*name) && strcasecmp(name, "null") != 0)
 		return arena_strdup(import->arena, name);
 	addr_format(&end->vip, text);
 	for (char *at = text; *at; at++)
