@@ -352,7 +352,7 @@ static void take_flags(struct reader *reader, struct import_service *service,
 			service->by_port = true;
 		else if (strcmp(word, "sh-fallback") != 0 && strcmp(word, "mh-fallback") != 0 &&
 			 strcmp(word, "flag-1") != 0)
-			import_note(reader->import, command->scheduler_place, IMPORT_LOST, word,
+			import_note(reader->import, service->scheduler_place, IMPORT_LOST, word,
 				    "a flag of the scheduler that is not known");
 	}
 }
