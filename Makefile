@@ -13,7 +13,7 @@ endif
 CLANG ?= clang
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
 PKGS := libbpf libuv yaml-0.1 jansson libmicrohttpd libmnl libpcap libxxhash libcurl libcap-ng \
-	libsystemd
+	libsystemd ncursesw
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror

@@ -35,6 +35,7 @@ command_run command_sim;
 command_run command_status;
 command_run command_stop;
 command_run command_table;
+command_run command_top;
 command_run command_trace;
 command_run command_weight;
 command_run command_withdraw;

@@ -249,7 +249,7 @@ static json_t *on_restart(struct daemon *daemon)
 static bool only_reads(const char *op)
 {
 	return strcmp(op, "status") == 0 || strcmp(op, "configuration") == 0 ||
-	       strcmp(op, "events") == 0;
+	       strcmp(op, "events") == 0 || strcmp(op, "top") == 0;
 }
 
 static json_t *on_request(void *arg, const json_t *request, bool trusted)

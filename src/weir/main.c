@@ -24,6 +24,7 @@ static const struct {
 	{"sim", command_sim,
 	 "replay failures over many flows, for Weir and for other ways to balance"},
 	{"status", command_status, "show services, backends and counters of a running node"},
+	{"top", command_top, "show a running node's services, live, at a terminal"},
 	{"events", command_events,
 	 "what changed of late on a running node: backends, routers, ..."},
 	{"names", command_names, "print the names of services, pools, backends or VIPs"},

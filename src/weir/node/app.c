@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "weir/figures/node.h"
+#include "weir/figures/top.h"
 #include "weir/node/announcer.h"
 #include "weir/node/app_state.h"
 #include "weir/node/attach.h"
@@ -141,6 +142,8 @@ static json_t *on_request(void *arg, const char *op, const json_t *request)
 
 	if (!answer)
 		answer = capturer_answer(arg, op, request);
+	if (!answer)
+		answer = top_answer(arg, op, request);
 	return answer ? answer : requests_answer(arg, op, request);
 }
 
