@@ -42,6 +42,10 @@ _weir_value() {
 	--down|--drain|--maint|--lost|--away) "${COMP_WORDS[0]}" names backends 2>/dev/null ;;
 	--verdict) "${COMP_WORDS[0]}" explain 2>/dev/null | sed 's/ .*//' ;;
 	--engine) printf '%s\n' native xdp ;;
+	--kind)
+		printf '%s\n' backend operator pool config bgp bfd vip node xdp link capture daemon
+		;;
+	--sort) printf '%s\n' packets bits total usable name ;;
 	--log) printf '%s\n' text json ;;
 	*) return 1 ;;
 	esac

@@ -25,6 +25,9 @@ _weir_value() {
 	(--down|--drain|--maint|--lost|--away)
 		values=(${(f)"$($weir names backends 2>/dev/null)"}) ;;
 	(--engine) values=(native xdp) ;;
+	(--kind)
+		values=(backend operator pool config bgp bfd vip node xdp link capture daemon) ;;
+	(--sort) values=(packets bits total usable name) ;;
 	(--log) values=(text json) ;;
 	(*) return 1 ;;
 	esac

@@ -60,7 +60,7 @@ void event_note(const struct event_about *about, const char *message, const char
 	vsnprintf(line, sizeof(line), fields, args);
 	va_end(args);
 	log_write(about->level, about->limit, message, "%s", line);
-	if (!keeper_now)
+	if (!keeper_now || !about->kind)
 		return;
 	clock_gettime(CLOCK_REALTIME, &event.time);
 	snprintf(event.fields, sizeof(event.fields), "%.*s", EVENT_FIELDS_MAX - 1, line);

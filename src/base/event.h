@@ -13,7 +13,7 @@ enum { EVENT_FIELDS_MAX = 352, EVENT_SUBJECT_MAX = 128 };
 
 /* What the caller knows of an event beforehand. */
 struct event_about {
-	const char *kind; /* constant text: "backend" */
+	const char *kind; /* constant text: "backend"; NULL: no news, for the log alone */
 	/* How many of the first fields say by their values whom it is about, "pool/backend"; 0: it
 	 * is about the daemon itself. */
 	int subject_fields;

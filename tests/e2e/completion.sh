@@ -55,6 +55,8 @@ must "every option is offered somewhere" test -z "$(comm -23 "$DIR/known" \
 	<(sort -u "$DIR/options") | tee -a /dev/stderr)"
 must "words of a command" offers in_bash undrain node ''
 must "kinds" offers in_bash backends names ''
+must "kinds of events" offers in_bash bgp events --kind ''
+must "columns" offers in_bash usable top --sort ''
 
 space lb1
 in_ns lb1 ip link add eth0 type veth peer name eth1

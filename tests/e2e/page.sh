@@ -226,8 +226,8 @@ must "sessions are told of" wait_for 10 page_shows Established
 must "with BFD" wait_for 20 page_shows 'finds a loss in'
 must "a picture of it" shot routing-light
 go events
-must "events, or that there are none" wait_for 10 page_is \
-	'/the daemon began|no events|healthy/.test(document.querySelector("main").innerText)'
+must "events" wait_for 10 page_is \
+	'/the BGP session is up/.test(document.querySelector("main").innerText)'
 must "it still asked for little" asks_little
 
 # --- what it asks for ---

@@ -187,6 +187,7 @@ static void test_noted(void **state)
 	event_note(&none, "running", "pid=%d", 7);
 	event_note(&one, "long", "file=%s", longest);
 	event_note(&one, "long", "file=%s", log_quote(longest).text);
+	event_note(&(struct event_about){NULL, 1, LOG_DEBUG, NULL}, "no news", "pid=%d", 7);
 	event_keep(NULL, NULL);
 	event_note(&none, "not kept", "pid=%d", 7);
 	answer = since(events, 0, NOW_MS);

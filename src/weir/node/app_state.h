@@ -25,6 +25,8 @@ struct app_backend {
 	size_t member;
 	bool is_next;               /* of a configuration that does not run yet */
 	bool is_kept;               /* while one takes another's place */
+	bool is_known;              /* its check has had a result */
+	bool had_hop;               /* something was told of its next hop */
 	bool awaits;                /* its next hop, before it is told to be healthy */
 	struct health_check *check; /* NULL: the pool has no check */
 	struct nexthop_watch *nexthop;

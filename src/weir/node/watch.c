@@ -55,11 +55,14 @@ static void on_health(void *arg, struct health_check *check, enum health_state s
 
 	if (!backend->awaits || !healthy)
 		bring_health(backend, state);
-	event_note(&(struct event_about){"backend", 2, LOG_INFO, &backend->log},
+	/* That a start finds ten thousand of them well is no news, and would push out what is. */
+	event_note(&(struct event_about){backend->is_known || !healthy ? "backend" : NULL, 2,
+					 LOG_INFO, &backend->log},
 		   healthy ? "backend is healthy" : "backend is unhealthy",
 		   "pool=%s backend=%s reason=%s", conf_pool(backend)->name,
 		   conf_backend(backend)->name,
 		   log_quote(healthy ? "check succeeded" : status->last_error).text);
+	backend->is_known = true;
 }
 
 /*
@@ -134,6 +137,7 @@ static void log_nexthop(struct app_backend *backend, const struct nexthop *nexth
 			   "backend has no next hop", "pool=%s backend=%s reason=%s",
 			   conf_pool(backend)->name, conf_backend(backend)->name,
 			   log_quote(nexthop->why).text);
+		backend->had_hop = true;
 		return;
 	}
 	if (!nexthop->on_link && needs_link(backend))
@@ -142,13 +146,16 @@ static void log_nexthop(struct app_backend *backend, const struct nexthop *nexth
 		warn_backend(backend, "backend is behind a bridge or suchlike, to which native XDP "
 				      "cannot send: its packets are lost");
 	if_indextoname(nexthop->ifindex, interface);
-	event_note(&(struct event_about){"backend", 2, LOG_INFO, &backend->log}, "next hop",
+	event_note(&(struct event_about){backend->had_hop ? "backend" : NULL, 2, LOG_INFO,
+					 &backend->log},
+		   "next hop",
 		   "pool=%s backend=%s interface=%s mac=%02x:%02x:%02x:%02x:%02x:%02x "
 		   "vlan=%s mtu=%u",
 		   conf_pool(backend)->name, conf_backend(backend)->name, interface,
 		   nexthop->dst_mac[0], nexthop->dst_mac[1], nexthop->dst_mac[2],
 		   nexthop->dst_mac[3], nexthop->dst_mac[4], nexthop->dst_mac[5],
 		   show_vlans(nexthop, vlans), nexthop->mtu);
+	backend->had_hop = true;
 }
 
 static void on_nexthop(void *arg, const struct nexthop *nexthop)
