@@ -14,6 +14,7 @@ set -u
 . "$(dirname "$0")/../lib/netns.sh"
 
 unset TMUX
+BEGUN=0
 weir() { "$WEIR" "$@" --node "$TAG-lb1" >"$DIR/out" 2>"$DIR/err"; }
 mux() { tmux -S "$DIR/tmux" "$@"; }
 screen() { mux capture-pane -p -t top; }
@@ -27,15 +28,21 @@ key() { mux send-keys -t top "$@"; }
 type_line() { key -l "$1"; key Enter; }
 # The terminal is a shell's again: it takes a command, echoes, and its own screen is there.
 is_back() {
-	type_line "stty -a >$DIR/stty; echo there-\$((40 + 2))"
-	sees there-42 && grep -q ' echo ' "$DIR/stty" && grep -q ' icanon ' "$DIR/stty" &&
-		[ "$(mux display -p -t top '#{alternate_on} #{cursor_flag}')" = '0 1' ]
+	type_line "stty -a >$DIR/stty; echo there-$BEGUN-\$((40 + 2))"
+	sees there-$BEGUN-42 || return 1
+	mux display -p -t top 'alternate #{alternate_on} cursor #{cursor_flag}' >"$DIR/flags"
+	grep -q ' echo ' "$DIR/stty" && grep -q ' icanon ' "$DIR/stty" &&
+		grep -qx 'alternate 0 cursor 1' "$DIR/flags" && return
+	sed 's/^/# /' "$DIR/stty" "$DIR/flags"
+	return 1
 }
+# Each with a number, so that what stands on the screen from before is not taken for its own.
 begin_top() {
-	key C-l
-	type_line "clear; $WEIR top --node $TAG-lb1 --interval 0.2; echo status-\$?"
+	BEGUN=$((BEGUN + 1))
+	type_line "clear; $WEIR top --node $TAG-lb1 --interval 0.2; echo ended-$BEGUN-\$?"
 }
 child() { pgrep -x -P "$(mux display -p -t top '#{pane_pid}')" weir; }
+has_no_child() { ! child >/dev/null; }
 ask_on() {
 	while :; do
 		in_ns client curl -sf --max-time 2 -o /dev/null http://$VIP4/
@@ -81,38 +88,47 @@ must "and back" wait_for 10 eval 'screen | sed -n 24p | grep -q "^q quit"'
 key Escape
 must "back to the services" sees '^services 1-2 of 2'
 
+sed 's/web4/other4/g' "$DIR/lb1.yaml" >"$DIR/next.yaml"
+mv "$DIR/next.yaml" "$DIR/lb1.yaml"
+must "another configuration" sees 'generation 2 '
+must "with its names" sees '^shop4 +other4 '
 weir restart || fail "weir restart"
-must "over a restart" sees 'up [0-9]s '
+must "over a restart" sees 'generation 1 '
+must "with rates" sees '^shop4 +other4 +[1-9]'
 end lb1 KILL
 must "it says when nobody answers" sees 'no answer, asking on'
 must "and keeps what it knows" shows '^shop4 '
 node_start 1
 must "and goes on when somebody does" wait_for 10 eval '! shows "no answer" && shows "^shop4 "'
 key q
-must "q ends it" sees 'status-0'
+must "q ends it" sees "ended-$BEGUN-0"
 must "the terminal is as it was" is_back
 
 for signal in TERM INT HUP; do
 	begin_top
 	must "$signal: it runs" sees '^services 1-2 of 2'
 	kill "-$signal" "$(child)"
-	must "$signal ends it" sees 'status-1[0-9][0-9]'
+	must "$signal ends it" wait_for 10 has_no_child
+	# Of a command that SIGINT ends the shell leaves out what follows it on the line.
+	[ $signal = INT ] || must "and the shell knows" sees "ended-$BEGUN-1[0-9][0-9]"
 	must "$signal: the terminal is as it was" is_back
 done
 
-TERM=dumb type_line "clear; TERM=dumb $WEIR top --node $TAG-lb1; echo status-\$?"
+TERM=dumb type_line "clear; TERM=dumb $WEIR top --node $TAG-lb1; echo ended-dumb-\$?"
 must "a dumb terminal is told what to do" sees 'weir top --once'
-must "and that it failed" sees 'status-1'
+must "and that it failed" sees 'ended-dumb-1'
 must_not "no terminal at all" weir top
 must "is told too" grep -q -- '--once' "$DIR/err"
 must_not "no node" "$WEIR" top --socket "$DIR/nobody" --once
 
 "$WEIR" top --node "$TAG-lb1" --once --interval 0.3 >"$DIR/once"
-must "once, as text" grep -qE '^shop4 +web4 ' "$DIR/once"
+must "once, as text" grep -qE '^shop4 +other4 ' "$DIR/once"
 must "of letters alone" eval '! LC_ALL=C grep -q "[^ -~]" "$DIR/once"'
-json >"$DIR/json"
-must "as JSON" json_is '.services | map(.name) == ["shop4", "shop6"] and
-	(.[0].packets_per_s > 0) and (.[0].backends == 2)' <"$DIR/json"
+busy_first() {
+	json | json_is '.services | map(.name) == ["shop4", "shop6"] and
+		(.[0].packets_per_s > 0) and (.[0].backends == 2)'
+}
+must "as JSON" wait_for 10 busy_first
 json --sort name --filter 6 >"$DIR/json"
 must "sorted, filtered" json_is '.by == "name" and .total == 1 and
 	.services[0].name == "shop6"' <"$DIR/json"

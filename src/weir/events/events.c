@@ -78,8 +78,12 @@ static uint32_t hash_of(const struct event *event)
 
 static void fill(struct rate *rate, uint64_t now_ms)
 {
-	uint64_t more = (now_ms - rate->filled_ms) / EVENTS_REST_MS;
+	uint64_t more;
 
+	/* Another thread may have looked at the clock before. */
+	if (now_ms <= rate->filled_ms)
+		return;
+	more = (now_ms - rate->filled_ms) / EVENTS_REST_MS;
 	rate->filled_ms += more * EVENTS_REST_MS;
 	rate->left = rate->left + more > EVENTS_BURST ? EVENTS_BURST : rate->left + (uint32_t)more;
 }
