@@ -203,6 +203,7 @@ const clock = {
 const node = {
   status: null,
   verdicts: null,
+  announce: null,
   version: null,
   events: [],
   eventsAsked: 0,
@@ -897,12 +898,14 @@ class Overview {
   }
 
   async ask() {
-    const [services, out, bgp] = await Promise.all(
-      [this.busy.ask('', 0), get('backends?usable=no&limit=8'), get('bgp'), readEvents(20)]);
-    return {services, out, bgp};
+    const [services, out, announce] = await Promise.all(
+      [this.busy.ask('', 0), get('backends?usable=no&limit=8'), get('announce'), readEvents(20)]);
+    return {services, out, announce};
   }
 
-  show({services, out, bgp}) {
+  show({services, out, announce}) {
+    const bgp = announce && announce.bgp;
+    node.announce = announce;
     const t = totals(), {counts, flows} = node.status, figures = this.figures;
     figures.packets.set(...scaled(t.forwarded.rate, ' packets/s'));
     figures.bits.set(...scaled(t.bytes.rate == null ? null : t.bytes.rate * 8, 'bit/s'));
@@ -1232,6 +1235,7 @@ class Routing {
   }
 
   show({announce, vips}) {
+    node.announce = announce;
     const bgp = announce && announce.bgp, drain = announce && announce.drain;
     replaceFacts(this.lines,
       !announce ? [['Announces', 'nothing: the file has neither bgp nor kernel routes']] : [
@@ -1452,6 +1456,14 @@ function notices(status) {
       (first ? `\n${first.file || status.file}:${first.line}:${first.column}: ${first.text}` : '') +
       (more > 0 ? `\nand ${plural(more, 'error')} more` : ''));
   }
+  const {announce} = node;
+  const drain = announce && announce.drain;
+  if (drain)
+    list.push(drain.phase === 'ended'
+        ? 'This node is drained: no traffic comes to it.'
+        : `This node drains (${drain.phase}): ${short(drain.packets_per_s)} packets/s still come.`);
+  if (announce && announce.all_withdrawn_since_s != null)
+    list.push('All addresses are withdrawn by hand.');
   node.version = node.version || status.version;
   if (node.version !== status.version)
     list.push(`This node is now version ${status.version}: load the page again.`);

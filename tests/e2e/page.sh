@@ -287,9 +287,18 @@ done
 browse size 1280 900 >/dev/null
 must "nothing was wrong by then" complaints_are_none
 
-# --- without the daemon ---
+# --- drained ---
 
 go ''
+drains() { page_is "document.getElementById('notice').innerText.includes('This node ')"; }
+must "a node is drained" "$WEIR" node drain --no-wait --node "$TAG-lb1" 2>"$DIR/drain.log"
+must "which the page tells" wait_for 10 drains
+must "and is back" "$WEIR" node undrain --node "$TAG-lb1" 2>"$DIR/drain.log"
+must "which it tells, too" wait_for 10 page_is "document.getElementById('notice').hidden"
+wait_for 20 router_uses 1 || fail "the router uses the balancer"
+
+# --- without the daemon ---
+
 must "it is live" wait_for 10 is_live
 end lb1
 must "a daemon that has gone is told of" wait_for 20 lost
