@@ -72,10 +72,14 @@ must "its own program is attached" test "$own_tag" != "weir_capture"
 capture_start whole --count 4 --service shop4
 must "another program stands in its place" captures
 must "a second one is refused" grep -q "captures already" <<<"$(capture --count 1 2>&1)"
+echo before >"$DIR/before"
+must_not "also into a file" capture --count 1 -w "$DIR/before" 2>"$DIR/before.err"
+must "which stays as it was" grep -qx before "$DIR/before"
 must "and forwards" get
 wait_for 10 gone "${CHILD[whole]}"
 must "it ends by itself" finished whole
 must "the same program is at work again" test "$(attached) $(tag)" = "$own $own_tag"
+must "what it wrote is its owner's alone" test "$(stat -c %a "$DIR/whole.pcapng")" = 600
 must "four came in" test "$(packets whole 'direction == 1')" = 4
 must "four went out" test "$(packets whole 'direction == 2')" = 4
 must "each has its comment" test "$(packets whole "comment ~ \

@@ -27,13 +27,13 @@ known_options() {
 }
 commands() { "$WEIR" --help | sed -nE 's/^  ([a-z]+) .*/\1/p'; }
 same() { diff <(sort -u "$1") <(sort -u "$2"); }
-# Nothing is to be done that way, least of all to a node that runs here for another test: what
-# follows is asked for its help, or is no value of the option's.
+# Nothing is to be done that way, least of all to a node that runs here for another test: the first
+# --help may be the option's value (a file to write), the second is none's.
 taken() {
 	local command=$1 option
 	cd "$DIR" || return 1
 	while read -r option; do
-		! "$WEIR" "$command" "$option" --help 2>&1 </dev/null |
+		! "$WEIR" "$command" "$option" --help --help 2>&1 </dev/null |
 			grep 'there is no option' || return 1
 	done
 }

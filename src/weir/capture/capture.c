@@ -6,12 +6,14 @@
  * way it ends, the balancer's own program is at work again.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "admin/control.h"
@@ -325,6 +327,27 @@ static void print_summary(const struct capture *capture)
 
 /* --- beginning and end --- */
 
+/* What packets carry is not for all users. What the file had stays until the node has agreed. */
+static FILE *open_file(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	FILE *file = fd >= 0 ? fdopen(fd, "wb") : NULL;
+
+	if (!file && fd >= 0)
+		close(fd);
+	return file;
+}
+
+/* 0 or -errno; a device or a pipe has nothing to lose. */
+static int empty_file(FILE *file)
+{
+	struct stat stat;
+
+	if (fstat(fileno(file), &stat))
+		return -errno;
+	return S_ISREG(stat.st_mode) && ftruncate(fileno(file), 0) ? -errno : 0;
+}
+
 static int open_output(struct capture *capture)
 {
 	const char *path = capture->options.write;
@@ -334,12 +357,23 @@ static int open_output(struct capture *capture)
 	output->form = path                        ? OUTPUT_PCAPNG
 		       : capture->options.ask.json ? OUTPUT_JSON
 						   : OUTPUT_WORDS;
-	output->file = path && strcmp(path, "-") != 0 ? fopen(path, "wbe") : stdout;
+	output->file = path && strcmp(path, "-") != 0 ? open_file(path) : stdout;
 	if (!output->file)
 		return command_fail(name, "%s: %s", path, strerror(errno));
 	if (output->form == OUTPUT_PCAPNG && output->file == stdout && isatty(STDOUT_FILENO))
 		return command_fail(name, "a terminal shows no pcapng: pipe it, or leave -w out");
-	output_begin(output, (uint32_t)capture->snaplen);
+	return EXIT_OK;
+}
+
+/* The node captures. */
+static int begin_output(struct capture *capture)
+{
+	FILE *file = capture->output.file;
+	int error = file == stdout ? 0 : empty_file(file);
+
+	if (error)
+		return command_fail(name, "%s: %s", capture->options.write, strerror(-error));
+	output_begin(&capture->output, (uint32_t)capture->snaplen);
 	return EXIT_OK;
 }
 
@@ -383,7 +417,9 @@ static int run(struct capture *capture)
 	json_decref(answer);
 	if (capture_ring_open(&ids, take, capture, &capture->ring, &err))
 		return command_fail(name, "%s%s", err.text, geteuid() ? " (run it as root)" : "");
-	status = tell_begin(capture);
+	status = begin_output(capture);
+	if (!status)
+		status = tell_begin(capture);
 	if (status)
 		return status;
 	fprintf(stderr, "weir capture: capturing up to %ld packets for %ld s\n", capture->count,

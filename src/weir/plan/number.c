@@ -23,12 +23,14 @@ bool number_parse(const char *text, uint64_t *ret)
 		factor *= 1000;
 	if (*text == '.' && !isdigit((unsigned char)text[1]))
 		return false;
-	value *= factor;
+	if (__builtin_mul_overflow(value, factor, &value))
+		return false;
 	for (text += *text == '.'; isdigit((unsigned char)*text); text++) {
 		factor /= 10;
 		if (!factor)
 			return false;
-		value += (uint64_t)(*text - '0') * factor;
+		if (__builtin_add_overflow(value, (uint64_t)(*text - '0') * factor, &value))
+			return false;
 	}
 	if (*text && (!strchr(letters, *text) || text[1]))
 		return false;

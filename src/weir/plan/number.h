@@ -5,5 +5,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* With k, M, G or T, decimal, and a fraction before such a letter. False: it is none. */
+/* With k, M, G or T, decimal, and a fraction before such a letter. False: it is none, or more than
+ * 64 bits hold. */
 bool number_parse(const char *text, uint64_t *ret);
