@@ -72,6 +72,20 @@ int command_set_once(const char **field, const char *name, const char *option, c
 	return EXIT_OK;
 }
 
+int command_come_once(uint32_t *seen, const char *name, const struct option *longs, int option)
+{
+	uint32_t bit = 1U << (option - 'a');
+
+	while (longs->name && longs->val != option)
+		longs++;
+	if (longs->has_arg == no_argument)
+		return EXIT_OK;
+	if (*seen & bit)
+		return command_usage_error(name, "--%s is given twice", longs->name);
+	*seen |= bit;
+	return EXIT_OK;
+}
+
 void command_print_errors(const char *name, const char *file, const struct err_list *errors)
 {
 	for (size_t i = 0; i < errors->count; i++) {

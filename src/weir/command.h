@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#include <stdint.h>
+
 enum { EXIT_OK = 0, EXIT_NO = 1, EXIT_USAGE = 2 };
 
 typedef int command_run(int argc, char **argv);
@@ -46,6 +48,9 @@ int command_option(int argc, char **argv, const char *shorts, const struct optio
 
 /* The value of an option that may be given once: EXIT_OK, or EXIT_USAGE and a word about it. */
 int command_set_once(const char **field, const char *name, const char *option, const char *value);
+/* The same of an option whose value is no text: one of `longs`, there a small letter. `seen` begins
+ * with 0. One without a value may come again. */
+int command_come_once(uint32_t *seen, const char *name, const struct option *longs, int option);
 
 /* The option --log of daemons: EXIT_OK, or EXIT_USAGE and a word about it. */
 int command_set_log(const char *name, const char *format);

@@ -68,8 +68,20 @@ done <<-END
 	trace --config node.yaml --packet 00 --down b1 --down b2
 	status --node x --node y
 	drain b1 --socket x --socket y
+	plan --rate 1G --rate 2G
+	plan --rate 1G --ns-per-packet 1 --ns-per-packet 2
+	bench --rounds 1 --rounds 2
+	bench --mode ipip --mode gre
 END
 must "a node or a socket" ends 2 "$WEIR" status --node x --socket y
+must "or a process" ends 2 "$WEIR" trace --pid 1 --node x tcp 192.0.2.1:1 198.51.100.10:80
+for line in "trace tcp 192.0.2.1:1 198.51.100.10:80" "explain drop" status "ipvs -Ln" "events"; do
+	read -ra words <<<"$line"
+	must "a process that is no node's: $line" ends 1 "$WEIR" "${words[@]}" --pid $$
+	must "is said" says "process $$ is no daemon of weir"
+	must "no process: $line" ends 2 "$WEIR" "${words[@]}" --pid 0
+done
+must "a file or a process" ends 2 "$WEIR" diff node.yaml --against node.yaml --pid 1
 must_not "an empty name is no backend" "$WEIR" table --config node.yaml --pool web4 --down b1,
 must_not "nor is none" "$WEIR" table --config node.yaml --pool web4 --down ''
 must "a backend is wanted" ends 2 "$WEIR" drain

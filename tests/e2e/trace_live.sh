@@ -75,6 +75,9 @@ must "too big for the path" said '.verdict == "too_big_answered" and (.size.fits
 ask tcp $CLIENT4:41001 $VIP4:81
 must "nobody listens there" said '.verdict == "not_listened" and .service == null
 	and .vip.listens == ["tcp/80"]'
+by_pid() { in_ns lb1 "$WEIR" trace --json --pid "${CHILD[lb1]}" "$@" >"$DIR/answer"; }
+must "asked by its process" by_pid tcp "$CLIENT4:41001" "$VIP4:80" --syn
+must "it is the same" said '.service == "shop4" and .daemon'
 ask tcp $CLIENT4:41001 192.0.2.99:80
 must "no VIP" said '.verdict == "not_vip" and .vip == null'
 ask tcp "[$CLIENT6]:41001" "[$VIP6]:80" --syn

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "weir/cli/ask.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -20,40 +21,51 @@ int ask_option(struct ask *ask, const char *name, int option, const char *value)
 	}
 }
 
-static int find_process(const char *text, const char *name, char path[INSTANCE_PATH_MAX])
+bool ask_is_named(const struct ask *ask)
 {
-	struct err err;
+	return ask->node || ask->socket || ask->pid;
+}
+
+static int find_process(const char *text, char path[INSTANCE_PATH_MAX], struct err *err)
+{
 	char *end;
 	long pid = strtol(text, &end, 10);
 
 	if (end == text || *end || pid <= 0)
-		return command_usage_error(name, "--pid: %s is no process number", text);
-	return instance_find_process(pid, path, &err) ? command_fail(name, "%s", err.text)
-						      : EXIT_OK;
+		return err_set(err, -EINVAL, "--pid: %s is no process number", text);
+	return instance_find_process(pid, path, err);
+}
+
+int ask_find(const struct ask *ask, char path[INSTANCE_PATH_MAX], struct err *err)
+{
+	struct instance instance;
+
+	if (!!ask->node + !!ask->socket + !!ask->pid > 1)
+		return err_set(err, -EINVAL, "--node, --socket and --pid exclude each other");
+	if (ask->socket) {
+		if (snprintf(path, INSTANCE_PATH_MAX, "%s", ask->socket) >= INSTANCE_PATH_MAX)
+			return err_set(err, -ENAMETOOLONG, "%s: the path is too long", ask->socket);
+		return 0;
+	}
+	if (ask->pid)
+		return find_process(ask->pid, path, err);
+	if (ask->node) {
+		instance_init(&instance, ask->agent ? "agent-" : "", ask->node);
+		snprintf(path, INSTANCE_PATH_MAX, "%s", instance.socket);
+		return 0;
+	}
+	return ask->agent ? instance_find_agent(path, err) : instance_find_socket(path, err);
 }
 
 int ask_socket(const struct ask *ask, const char *name, char path[INSTANCE_PATH_MAX])
 {
-	struct instance instance;
 	struct err err;
+	int error = ask_find(ask, path, &err);
 
-	if (!!ask->node + !!ask->socket + !!ask->pid > 1)
-		return command_usage_error(name, "--node, --socket and --pid exclude each other");
-	if (ask->socket) {
-		if (snprintf(path, INSTANCE_PATH_MAX, "%s", ask->socket) >= INSTANCE_PATH_MAX)
-			return command_fail(name, "%s: the path is too long", ask->socket);
+	if (!error)
 		return EXIT_OK;
-	}
-	if (ask->pid)
-		return find_process(ask->pid, name, path);
-	if (ask->node) {
-		instance_init(&instance, ask->agent ? "agent-" : "", ask->node);
-		snprintf(path, INSTANCE_PATH_MAX, "%s", instance.socket);
-		return EXIT_OK;
-	}
-	if (ask->agent ? instance_find_agent(path, &err) : instance_find_socket(path, &err))
-		return command_fail(name, "%s", err.text);
-	return EXIT_OK;
+	return error == -EINVAL ? command_usage_error(name, "%s", err.text)
+				: command_fail(name, "%s", err.text);
 }
 
 int ask_daemon(const struct ask *ask, const char *name, json_t *request, json_t **ret)

@@ -31,7 +31,11 @@ struct ask {
 
 /* Takes such an option: EXIT_OK, or EXIT_USAGE and a word about it. */
 int ask_option(struct ask *ask, const char *name, int option, const char *value);
-/* The path of its socket. EXIT_OK, or a failure that is said. */
+/* Whether one is named, or else the only one is meant. */
+bool ask_is_named(const struct ask *ask);
+/* The path of its socket. 0, or -errno and err, -EINVAL where the options themselves are wrong. */
+int ask_find(const struct ask *ask, char path[INSTANCE_PATH_MAX], struct err *err);
+/* The same: EXIT_OK, or a failure that is said. */
 int ask_socket(const struct ask *ask, const char *name, char path[INSTANCE_PATH_MAX]);
 /* Sends the request, whose reference it takes. EXIT_OK and a new reference, or a failure that is
  * said. */

@@ -111,7 +111,8 @@ static int take_option(struct rows_options *options, int option)
 	case 'm':
 		if (!rows_is_mode(optarg))
 			return command_usage_error("bench", "\"%s\" is not a mode", optarg);
-		return command_set_once(&options->mode, "bench", "mode", optarg);
+		options->mode = optarg;
+		return EXIT_OK;
 	case 'r': return take_number("rounds", 1, ROWS_ROUNDS_MAX, &options->rounds);
 	case 'n': return take_number("repeat", 2, 1000000, &options->repeat);
 	case 'b': return take_number("backends", 1, ROWS_BACKENDS_MAX, &options->backends);
@@ -139,6 +140,7 @@ int command_bench(int argc, char **argv)
 				       .arg = &progress};
 	static struct rows rows;
 	struct err err;
+	uint32_t seen = 0;
 	bool json = false;
 	int option;
 
@@ -148,7 +150,8 @@ int command_bench(int argc, char **argv)
 			return EXIT_OK;
 		}
 		json |= option == 'j';
-		if (option != 'j' && take_option(&options, option))
+		if (option == '?' || command_come_once(&seen, "bench", longs, option) ||
+		    (option != 'j' && take_option(&options, option)))
 			return EXIT_USAGE;
 	}
 	if (optind != argc)

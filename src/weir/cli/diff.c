@@ -209,7 +209,7 @@ int command_diff(int argc, char **argv)
 	}
 	if (optind + 1 != argc)
 		return command_usage_error("diff", "one file is needed");
-	if (against && (ask.node || ask.socket))
-		return command_usage_error("diff", "--against excludes --node and --socket");
+	if (against && ask_is_named(&ask))
+		return command_usage_error("diff", "--against excludes --node, --socket and --pid");
 	return diff(&ask, against, argv[optind]);
 }

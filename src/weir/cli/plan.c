@@ -325,6 +325,7 @@ int command_plan(int argc, char **argv)
 		.mtu = 1500,
 		.driver_ns = 60,
 	};
+	uint32_t seen = 0;
 	int option;
 
 	while ((option = command_option(argc, argv, ":jh", longs)) != -1) {
@@ -332,7 +333,8 @@ int command_plan(int argc, char **argv)
 			fputs(help, stdout);
 			return EXIT_OK;
 		}
-		if (take_option(&options, option))
+		if (option == '?' || command_come_once(&seen, "plan", longs, option) ||
+		    take_option(&options, option))
 			return EXIT_USAGE;
 	}
 	if (optind != argc)

@@ -175,7 +175,7 @@ static int ask_counts(const struct ask *ask, struct list *list)
 	struct err err;
 	int wrong;
 
-	if (!ask->node && !ask->socket && instance_find_socket(path, &err))
+	if (!ask_is_named(ask) && ask_find(ask, path, &err))
 		return EXIT_OK;
 	wrong = ask_daemon(ask, name, json_pack("{s:s}", "op", "status"), &status);
 	if (wrong)

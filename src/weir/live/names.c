@@ -21,19 +21,12 @@ int names_ask(const struct ask *ask, const char *name, struct names *ret)
 bool names_try(const struct ask *ask, struct names *ret)
 {
 	char path[INSTANCE_PATH_MAX];
-	struct instance instance;
 	struct err err;
 	json_t *request;
 	int error;
 
-	if (ask->socket) {
-		snprintf(path, sizeof(path), "%s", ask->socket);
-	} else if (ask->node) {
-		instance_init(&instance, "", ask->node);
-		snprintf(path, sizeof(path), "%s", instance.socket);
-	} else if (instance_find_socket(path, &err)) {
+	if (ask_find(ask, path, &err))
 		return false;
-	}
 	request = json_pack("{s:s}", "op", "records");
 	error = control_call(path, request, TRY_MS, &ret->answer, &err);
 	json_decref(request);

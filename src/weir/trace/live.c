@@ -101,7 +101,7 @@ static int find_pins(const struct trace_options *options, char pins[INSTANCE_PAT
 	struct err err;
 	int ret;
 
-	if (options->ask.node || options->ask.socket) {
+	if (ask_is_named(&options->ask)) {
 		ret = ask_socket(&options->ask, name, path);
 		if (ret)
 			return ret;

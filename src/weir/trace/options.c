@@ -95,9 +95,11 @@ static int check_kind(const struct trace_options *options)
 		       {"drain", options->drain},   {"lost", options->lost},
 		       {"away", options->away},     {"mac", options->mac}};
 
-	if (options->config && (options->ask.node || options->ask.socket))
+	if (options->config && ask_is_named(&options->ask))
 		return command_usage_error(name, "--config and --%s exclude each other",
-					   options->ask.node ? "node" : "socket");
+					   options->ask.node     ? "node"
+					   : options->ask.socket ? "socket"
+								 : "pid");
 	for (size_t i = 0; i < sizeof(offline) / sizeof(offline[0]) && !options->config; i++) {
 		if (offline[i].value)
 			return command_usage_error(name, "--%s is for --config FILE",
@@ -129,7 +131,7 @@ int trace_parse_options(int argc, char **argv, struct trace_options *options)
 {
 	static const struct option known[] = {
 		{"config", required_argument, NULL, 'c'},
-		{"packet", required_argument, NULL, 'p'},
+		{"packet", required_argument, NULL, 'k'},
 		{"pcap", required_argument, NULL, 'f'},
 		{"engine", required_argument, NULL, 'e'},
 		{"down", required_argument, NULL, 'd'},
@@ -148,7 +150,7 @@ int trace_parse_options(int argc, char **argv, struct trace_options *options)
 	while (!wrong && (option = command_option(argc, argv, ASK_LETTERS, known)) != -1) {
 		switch (option) {
 		case 'c': wrong = set_once(&options->config, "config"); break;
-		case 'p': options->packets[options->packet_count++] = optarg; break;
+		case 'k': options->packets[options->packet_count++] = optarg; break;
 		case 'f': wrong = set_once(&options->pcap, "pcap"); break;
 		case 'e': wrong = set_once(&options->engine, "engine"); break;
 		case 'd': wrong = set_once(&options->down, "down"); break;
