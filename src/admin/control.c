@@ -113,19 +113,21 @@ static json_t *error_answer(const char *text)
 	return json_pack("{s:s}", "error", text);
 }
 
-/* Who connected, as the kernel noted then. */
-static bool is_trusted(int fd)
+static struct control_peer look_at_peer(int fd)
 {
 	struct ucred peer;
 	socklen_t length = sizeof(peer);
 
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 &&
-	       (peer.uid == 0 || peer.uid == geteuid());
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length))
+		return (struct control_peer){0};
+	return (struct control_peer){.is_trusted = peer.uid == 0 || peer.uid == geteuid(),
+				     .pid = peer.pid};
 }
 
 static json_t *ask_handler(struct client *client)
 {
 	struct control *control = client->control;
+	const struct control_peer peer = look_at_peer(client->fd);
 	json_error_t error;
 	json_t *request, *answer;
 
@@ -136,7 +138,7 @@ static json_t *ask_handler(struct client *client)
 	if (!request)
 		return error_answer("the request is no JSON, or has a key twice");
 	if (json_is_object(request))
-		answer = control->handler(control->arg, request, is_trusted(client->fd));
+		answer = control->handler(control->arg, request, &peer);
 	else
 		answer = error_answer("the request is no JSON object");
 	json_decref(request);

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include <jansson.h>
 #include <uv.h>
@@ -26,9 +27,14 @@ enum {
 
 struct control;
 
-/* Gets the request (an object), returns a new reference to the answer, never NULL. Trusted is who
- * is root, or the user as whom this process runs; others the mode of the path let in. */
-typedef json_t *control_handler(void *arg, const json_t *request, bool trusted);
+/* Who asks, as the kernel noted it when that process connected, whatever the request says. */
+struct control_peer {
+	bool is_trusted; /* root, or the user as whom this process runs; the path let others in */
+	pid_t pid;       /* 0: it is not seen from here, as from another container */
+};
+
+/* Gets the request (an object), returns a new reference to the answer, never NULL. */
+typedef json_t *control_handler(void *arg, const json_t *request, const struct control_peer *peer);
 
 /* Makes `path` (mode 0660, missing parent directories too) and replaces a socket left there by a
  * daemon that is gone; the caller holds the lock that says so. */

@@ -207,8 +207,11 @@ void daemon_watch(struct daemon *daemon, const struct links *links, daemon_reatt
 
 /* --- requests --- */
 
-static json_t *on_stop(struct daemon *daemon)
+static json_t *on_stop(void *arg, const struct daemon_request *request)
 {
+	struct daemon *daemon = arg;
+
+	(void)request;
 	if (daemon->end != DAEMON_RUNS)
 		return json_pack("{s:s}", "error", "its end is under way already");
 	event_note(&(struct event_about){"daemon", 0, LOG_INFO, NULL}, "stopping", "asked=socket");
@@ -217,8 +220,11 @@ static json_t *on_stop(struct daemon *daemon)
 }
 
 /* Who comes next is somebody else's to start. */
-static json_t *on_leave(struct daemon *daemon)
+static json_t *on_leave(void *arg, const struct daemon_request *request)
 {
+	struct daemon *daemon = arg;
+
+	(void)request;
 	if (daemon->end != DAEMON_RUNS)
 		return json_pack("{s:s}", "error", "its end is under way already");
 	event_note(&(struct event_about){"daemon", 0, LOG_INFO, NULL}, "leaving", "asked=socket");
@@ -228,10 +234,12 @@ static json_t *on_leave(struct daemon *daemon)
 }
 
 /* Nothing is ended before who comes after is known to take the file. */
-static json_t *on_restart(struct daemon *daemon)
+static json_t *on_restart(void *arg, const struct daemon_request *request)
 {
+	struct daemon *daemon = arg;
 	struct err err;
 
+	(void)request;
 	if (daemon->end != DAEMON_RUNS)
 		return json_pack("{s:s}", "error", "its end is under way already");
 	if (again_prepare(daemon->file, &err)) {
@@ -245,48 +253,65 @@ static json_t *on_restart(struct daemon *daemon)
 	return json_pack("{s:i}", "pid", (int)getpid());
 }
 
-/* What shows and does not change. */
-static bool only_reads(const char *op)
-{
-	return strcmp(op, "status") == 0 || strcmp(op, "configuration") == 0 ||
-	       strcmp(op, "events") == 0 || strcmp(op, "top") == 0;
-}
-
-static json_t *on_request(void *arg, const json_t *request, bool trusted)
+static json_t *on_status(void *arg, const struct daemon_request *request)
 {
 	struct daemon *daemon = arg;
-	const char *op = json_string_value(json_object_get(request, "op"));
-	json_t *answer = NULL;
 
-	if (op && !trusted && !only_reads(op))
-		return json_pack("{s:s}", "error",
-				 "that is for root alone; others may ask for the status");
-	if (op && strcmp(op, "status") == 0)
-		return daemon->report(daemon->arg);
-	if (op && strcmp(op, "events") == 0)
-		return events_answer(daemon->events, request);
-	if (op && strcmp(op, "stop") == 0)
-		return on_stop(daemon);
-	if (op && strcmp(op, "leave") == 0)
-		return on_leave(daemon);
-	if (op && strcmp(op, "restart") == 0)
-		return on_restart(daemon);
-	if (op && daemon->request)
-		answer = daemon->request(daemon->arg, op, request);
-	if (answer)
-		return answer;
-	return json_pack(
-		"{s:s}", "error",
-		daemon->request
-			? "this node knows no such request"
-			: "unknown request; an agent knows: status, events, stop, leave, restart");
+	(void)request;
+	return daemon->report(daemon->arg);
 }
 
-int daemon_listen(struct daemon *daemon, daemon_report *report, daemon_request *request, void *arg,
-		  struct err *err)
+static json_t *on_events(void *arg, const struct daemon_request *request)
+{
+	return events_answer(((struct daemon *)arg)->events, request->json);
+}
+
+const struct daemon_op daemon_ops[] = {
+	{"status", DAEMON_READS, on_status},     {"events", DAEMON_READS, on_events},
+	{"stop", DAEMON_CHANGES, on_stop},       {"leave", DAEMON_CHANGES, on_leave},
+	{"restart", DAEMON_CHANGES, on_restart}, {0},
+};
+
+static const struct daemon_op *find_in(const struct daemon_op *op, const char *name)
+{
+	while (op->name && strcmp(op->name, name) != 0)
+		op++;
+	return op->name ? op : NULL;
+}
+
+const struct daemon_op *daemon_op_find(const struct daemon_op *const *tables, const char *name)
+{
+	const struct daemon_op *found = NULL;
+
+	while (tables && *tables && !found)
+		found = find_in(*tables++, name);
+	return found;
+}
+
+static json_t *on_request(void *arg, const json_t *json, const struct control_peer *peer)
+{
+	struct daemon *daemon = arg;
+	const char *name = json_string_value(json_object_get(json, "op"));
+	const struct daemon_request request = {name, json, peer->pid};
+	const struct daemon_op *own = name ? find_in(daemon_ops, name) : NULL;
+	const struct daemon_op *op = own || !name ? own : daemon_op_find(daemon->ops, name);
+
+	if (!op)
+		return json_pack("{s:s}", "error",
+				 daemon->ops ? "this node knows no such request"
+					     : "unknown request; an agent knows: status, events, "
+					       "stop, leave, restart");
+	if (!peer->is_trusted && op->access != DAEMON_READS)
+		return json_pack("{s:s}", "error",
+				 "that is for root alone; others may ask for the status");
+	return op->answer(own ? daemon : daemon->arg, &request);
+}
+
+int daemon_listen(struct daemon *daemon, daemon_report *report, const struct daemon_op *const *ops,
+		  void *arg, struct err *err)
 {
 	daemon->report = report;
-	daemon->request = request;
+	daemon->ops = ops;
 	daemon->arg = arg;
 	return control_listen(&daemon->loop, daemon->instance.socket, on_request, daemon,
 			      &daemon->control, err);

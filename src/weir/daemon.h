@@ -21,8 +21,25 @@
 /* The daemon's state as JSON; a new reference. */
 typedef json_t *daemon_report(void *arg);
 
-/* Answers a request other than for the state, a new reference; NULL: `op` is none of its. */
-typedef json_t *daemon_request(void *arg, const char *op, const json_t *request);
+struct daemon_request {
+	const char *op;
+	const json_t *json; /* all of it, `op` too */
+	pid_t pid;          /* whose process asks; 0: not seen from here */
+};
+
+/* A new reference, never NULL. */
+typedef json_t *daemon_answer(void *arg, const struct daemon_request *request);
+
+/*
+ * What can be asked for. Each says whether it changes anything, for then it is for root alone; who
+ * else the socket lets in may ask for what reads. Tables end with {0}.
+ */
+enum daemon_access { DAEMON_CHANGES, DAEMON_READS };
+struct daemon_op {
+	const char *name;
+	enum daemon_access access;
+	daemon_answer *answer;
+};
 
 /* Attaches anew the link at that place, and does what belongs to it. 0 or -errno. */
 typedef int daemon_reattach(void *arg, size_t at, struct err *err);
@@ -48,8 +65,8 @@ struct daemon {
 	uv_signal_t signals[3];
 	struct control *control; /* NULL: not listening yet */
 	daemon_report *report;
-	daemon_request *request;   /* NULL: the state is all that can be asked for */
-	void (*hangup)(void *arg); /* SIGHUP; NULL: it has no effect */
+	const struct daemon_op *const *ops; /* of `arg`; NULL: the daemon's own are all there are */
+	void (*hangup)(void *arg);          /* SIGHUP; NULL: it has no effect */
 	void *arg;
 	struct notify notify;
 	uv_timer_t watch;
@@ -70,9 +87,14 @@ struct daemon {
 /* Takes the lock, gives privileges up, readies the loop. `name` as instance_init. */
 int daemon_open(struct daemon *daemon, enum privileges privileges, const char *name,
 		const struct privileges_files *files, struct err *err);
-/* Answers on the control socket from now on. `request` may be NULL. */
-int daemon_listen(struct daemon *daemon, daemon_report *report, daemon_request *request, void *arg,
-		  struct err *err);
+/* Answers on the control socket from now on: what all daemons know, and the tables `ops`, of which
+ * the last is NULL; or NULL. */
+int daemon_listen(struct daemon *daemon, daemon_report *report, const struct daemon_op *const *ops,
+		  void *arg, struct err *err);
+/* What all daemons know: status, events, stop, leave, restart; of a struct daemon. */
+extern const struct daemon_op daemon_ops[];
+/* In the tables, of which the last is NULL; NULL: none of them has it. */
+const struct daemon_op *daemon_op_find(const struct daemon_op *const *tables, const char *name);
 /* From now on says in the log when an interface goes, and attaches to a new one of its name. */
 void daemon_watch(struct daemon *daemon, const struct links *links, daemon_reattach *reattach,
 		  void *arg);

@@ -14,6 +14,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+enum { ANCESTORS_MAX = 64 };
+
 void instance_init(struct instance *instance, const char *prefix, const char *name)
 {
 	snprintf(instance->name, sizeof(instance->name), "%s%s", prefix, name);
@@ -146,21 +148,112 @@ static bool is_socket(const char *name, bool of_agents)
 	       (strncmp(name, "agent-", 6) == 0) == of_agents;
 }
 
-/* A daemon that was killed leaves its socket behind, on which nobody listens. */
-static bool is_listening(const char *path)
+/* A socket, connected or with errno; -1: there is none to be had. */
+static int connect_to(const char *path)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	bool listening;
 
 	if (fd < 0)
-		return true;
+		return fd;
 	snprintf(name.sun_path, sizeof(name.sun_path), "%s", path);
+	errno = 0;
+	if (connect(fd, (struct sockaddr *)&name, sizeof(name)) == 0)
+		errno = 0;
+	return fd;
+}
+
+/* A daemon that was killed leaves its socket behind, on which nobody listens. */
+static bool is_listening(const char *path)
+{
+	int fd = connect_to(path);
 	/* Everything else than a refusal is for whoever asks it to explain. */
-	listening = connect(fd, (struct sockaddr *)&name, sizeof(name)) == 0 ||
-		    errno != ECONNREFUSED;
-	close(fd);
+	bool listening = fd < 0 || errno != ECONNREFUSED;
+
+	if (fd >= 0)
+		close(fd);
 	return listening;
+}
+
+/* The process that listens; 0: none that is seen from here. */
+static pid_t find_listener(const char *path)
+{
+	struct ucred peer = {0};
+	socklen_t length = sizeof(peer);
+	int fd = connect_to(path);
+
+	if (fd < 0)
+		return 0;
+	if (errno || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length))
+		peer.pid = 0;
+	close(fd);
+	return peer.pid;
+}
+
+/* As the process sees `path`: whether it is there, and what it is. */
+static bool look_by_way_of(pid_t pid, const char *path, char ret[INSTANCE_SEEN_MAX],
+			   struct stat *found)
+{
+	snprintf(ret, INSTANCE_SEEN_MAX, "/proc/%d/root%s", (int)pid, path);
+	return stat(ret, found) == 0;
+}
+
+/* 0: it has none that is seen from here. */
+static pid_t parent_of(pid_t pid)
+{
+	char path[32], line[512];
+	const char *after = NULL;
+	pid_t parent = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	file = fopen(path, "re");
+	/* The command's name stands in brackets, and may have some of its own. */
+	if (file && fgets(line, sizeof(line), file))
+		after = strrchr(line, ')');
+	if (!after || sscanf(after, ") %*c %d", &parent) != 1)
+		parent = 0;
+	if (file)
+		fclose(file);
+	return parent;
+}
+
+/* As those see it from whom this process comes: the shell in which `ip netns exec` was typed. */
+static bool look_by_way_up(const char *path, char ret[INSTANCE_SEEN_MAX])
+{
+	struct stat found;
+	pid_t pid = getppid();
+
+	for (int i = 0; i < ANCESTORS_MAX && pid > 0; i++) {
+		if (look_by_way_of(pid, path, ret, &found))
+			return true;
+		pid = parent_of(pid);
+	}
+	return false;
+}
+
+const char *instance_see_pins(const struct instance *instance, char ret[INSTANCE_SEEN_MAX])
+{
+	pid_t daemon = find_listener(instance->socket);
+	struct stat here = {0}, there;
+	bool is_here = stat(instance->pins, &here) == 0;
+
+	/* What is here may be left by an earlier one, where each sees a file system of its own. */
+	if (daemon && look_by_way_of(daemon, instance->pins, ret, &there) &&
+	    !(is_here && here.st_dev == there.st_dev && here.st_ino == there.st_ino))
+		return ret;
+	if (is_here || !look_by_way_up(instance->pins, ret))
+		snprintf(ret, INSTANCE_SEEN_MAX, "%s", instance->pins);
+	return ret;
+}
+
+const char *instance_see_pin_dir(char ret[INSTANCE_SEEN_MAX])
+{
+	struct stat found;
+
+	if (stat(INSTANCE_PIN_DIR, &found) == 0 || !look_by_way_up(INSTANCE_PIN_DIR, ret))
+		snprintf(ret, INSTANCE_SEEN_MAX, "%s", INSTANCE_PIN_DIR);
+	return ret;
 }
 
 /* How many there are; `path` is the last one's, `names` (of `room` bytes) has all, or what fits. */

@@ -10,7 +10,10 @@
 #define INSTANCE_RUN_DIR "/run/weir"
 #define INSTANCE_PIN_DIR "/sys/fs/bpf/weir"
 
-enum { INSTANCE_PATH_MAX = 100 }; /* a Unix socket's path is shorter than 108 */
+enum {
+	INSTANCE_PATH_MAX = 100, /* a Unix socket's path is shorter than 108 */
+	INSTANCE_SEEN_MAX = 160,
+};
 
 struct instance {
 	char name[72];
@@ -28,6 +31,16 @@ int instance_init_namespace(struct instance *instance, struct err *err);
 int instance_lock(struct instance *instance, struct err *err);
 /* Lets go and removes the lock's file. */
 void instance_unlock(struct instance *instance);
+
+/*
+ * Where to open what a daemon pinned. Not always at its path: `ip netns exec` mounts a /sys of its
+ * own, without what is mounted there, and so do containers; then it is seen by way of the daemon's
+ * process, or of those that this one comes from. The path itself where nothing is pinned. Returns
+ * `ret`.
+ */
+const char *instance_see_pins(const struct instance *instance, char ret[INSTANCE_SEEN_MAX]);
+/* The same of the directory in which all of them are. */
+const char *instance_see_pin_dir(char ret[INSTANCE_SEEN_MAX]);
 
 /* The socket of the daemon that is process `pid`, by what its lock says. -ENOENT: none. */
 int instance_find_process(long pid, char path[INSTANCE_PATH_MAX], struct err *err);

@@ -145,6 +145,27 @@ unset "CHILD[json]"
 must "is JSON" json_is '(.way == "in" or .way == "out") and .service == "shop4"
 	and .backend == "web4/b1" and .verdict == "forwarded"' < <(head -n 1 "$DIR/json")
 
+# Who asks is known from the kernel, whatever the request says.
+# ask JSON: the socket's answer.
+ask() {
+	/usr/bin/python3 -c 'if True:
+		import socket, sys
+		s = socket.socket(socket.AF_UNIX)
+		s.settimeout(10)
+		s.connect(sys.argv[1])
+		s.sendall(sys.argv[2].encode() + b"\n")
+		print(s.makefile().readline(), end="")' "/run/weir/$TAG-lb1.sock" "$1"
+}
+capture_start mine --count 1000000
+must "another process asks for its end" ask '{"op": "capture_end"}' >"$DIR/ended"
+must "with its number, too" ask "{\"op\": \"capture_end\", \"pid\": ${CHILD[mine]}}" \
+	>"$DIR/ended"
+must "or its beginning" grep -q "does not capture" <<<"$(ask '{"op": "capture_begin"}')"
+must "but it goes on" captures
+must "to capture" get
+end mine INT
+must "to its own end" is_own
+
 # Whatever its end, nothing stays.
 for signal in KILL TERM KILL; do
 	capture_start killed --count 1000000

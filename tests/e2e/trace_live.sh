@@ -131,9 +131,34 @@ trace tcp $CLIENT4:41001 $VIP4:80 --syn >"$DIR/words"
 must "words" grep -qE '^   slot      [0-9]+ of [0-9]+: owner web4/b[12], before web4/b[12]' \
 	"$DIR/words"
 
+# As most people enter a namespace: with a /sys of their own, in which nothing is pinned.
+apart() { ip netns exec "$TAG-lb1" "$WEIR" "$@" --node "$TAG-lb1"; }
+ask_apart() {
+	apart trace --json tcp "$CLIENT4:41001" $VIP4:80 --syn >"$DIR/answer" 2>"$DIR/answer.log"
+}
+must_not "nothing is pinned there" ip netns exec "$TAG-lb1" test -e "$PINS/$TAG-lb1"
+must "the tables, seen from there" ask_apart
+must "with names" said '.daemon and .attached and (.backend | test("^web4/b[12]$"))'
+sees_own() {
+	ip netns exec "$TAG-lb1" "$WEIR" check --host --json "$DIR/lb1.yaml" >"$DIR/answer"
+	said '.interfaces[0].findings | map(select(.text | test("another"))) == []'
+}
+must "the program is the node's own" sees_own
+lists() { apart ipvs -L >"$DIR/words" && grep -q "TCP  $VIP4:80 mh" "$DIR/words"; }
+must "ipvs" lists
+sees_packets() {
+	apart capture --json --count 1 --service shop4 >"$DIR/answer" 2>"$DIR/answer.log" &
+	CHILD[apart]=$!
+	wait_for 10 grep -q capturing "$DIR/answer.log" && get 41060 && wait "${CHILD[apart]}" &&
+		unset 'CHILD[apart]' && grep -q '"service": *"shop4"' "$DIR/answer"
+}
+must "capture" sees_packets
+
 # Without the daemon.
 end lb1 KILL
 must "the tables that it left" ask_flow 41001 --syn
+must "which is said" grep -q "no daemon answers: .*packets at eth0 still meet" "$DIR/answer.log"
+must "from there, too" ask_apart
 must "which is said" grep -q "no daemon answers: .*packets at eth0 still meet" "$DIR/answer.log"
 must "in JSON too" said '(.daemon | not) and .attached and (.backend | test("^#[0-9]+$"))'
 rm "$PINS/$TAG-lb1/link-eth0"
@@ -141,6 +166,16 @@ in_ns lb1 ip link set eth0 xdpdrv off 2>/dev/null
 must "tables that no packet meets" ask_flow 41001 --syn
 must "are said to be such" said '(.attached | not)'
 rm -r "${PINS:?}/$TAG-lb1"
+
+# A node that was begun so has pins that only its own process sees.
+setsid ip netns exec "$TAG-lb1" "$WEIR" run --config "$DIR/lb1.yaml" >>"$DIR/lb1.log" 2>&1 </dev/null &
+CHILD[lb1]=$!
+must "a node with a /sys of its own" wait_for 15 node_is_up 1
+must_not "pins nothing here" test -e "$PINS/$TAG-lb1"
+must "its tables" ask_flow 41001 --syn
+must "with names" said '.daemon and .attached and (.backend | test("^web4/b[12]$"))'
+must "its end" end lb1
+
 must_not "without tables there is no answer" trace tcp $CLIENT4:41001 $VIP4:80
 must "but what to do" grep -q -- "--config FILE" <<<"$(trace tcp $CLIENT4:41001 $VIP4:80 2>&1)"
 must "a file is asked without a node" "$WEIR" trace --config "$DIR/lb1.yaml" \

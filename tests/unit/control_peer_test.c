@@ -22,11 +22,12 @@ static struct control *control;
 static char directory[] = "/tmp/control_peer_test.XXXXXX";
 static char path[128];
 static unsigned handled;
+static struct control_peer last_peer;
 
-static json_t *handle(void *arg, const json_t *request, bool trusted)
+static json_t *handle(void *arg, const json_t *request, const struct control_peer *peer)
 {
 	(void)arg;
-	(void)trusted;
+	last_peer = *peer;
 	handled++;
 	return json_pack("{s:O}", "echo", json_object_get(request, "echo"));
 }
@@ -104,7 +105,11 @@ static void test_strangers(void **state)
 	assert_int_equal(run_as(NOBODY, NOBODY), 1);
 	assert_int_equal(handled, 0);
 	assert_int_equal(run_as(NOBODY, getegid()), 0);
+	assert_false(last_peer.is_trusted);
+	assert_int_not_equal(last_peer.pid, 0);
+	assert_int_not_equal(last_peer.pid, getpid());
 	assert_int_equal(run_as(0, GROUP), 0);
+	assert_true(last_peer.is_trusted);
 	assert_int_equal(handled, 2);
 }
 

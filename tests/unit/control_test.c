@@ -31,13 +31,15 @@ static char path[128];
 static unsigned handled;
 
 /* {"echo": x} gives {"echo": x}; {"size": n} a text of n bytes; {"fail": t} an error. */
-static json_t *handle(void *arg, const json_t *request, bool trusted)
+static json_t *handle(void *arg, const json_t *request, const struct control_peer *peer)
 {
 	const json_t *size = json_object_get(request, "size");
 	const char *fail = json_string_value(json_object_get(request, "fail"));
 
 	assert_ptr_equal(arg, &handled);
-	assert_true(trusted); /* it is we ourselves */
+	/* It is we ourselves. */
+	assert_true(peer->is_trusted);
+	assert_int_equal(peer->pid, getpid());
 	handled++;
 	if (json_object_get(request, "close")) {
 		control_close(control);

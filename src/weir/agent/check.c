@@ -223,11 +223,12 @@ static void check_sysctls(struct check *check, const char *name)
 
 static void check_xdp(struct check *check, const char *name)
 {
+	char pins[INSTANCE_SEEN_MAX];
 	bool taken, native;
 	struct err err;
 	int error;
 
-	if (agent_dp_is_taken(name, check->instance.pins, &taken, &err))
+	if (agent_dp_is_taken(name, instance_see_pins(&check->instance, pins), &taken, &err))
 		return say(check, PROBLEM, "%s", err.text);
 	if (taken)
 		say(check, PROBLEM, "%s has another's XDP program", name);

@@ -215,12 +215,12 @@ static void set_addr(json_t *request, const char *key, const struct addr *addr)
 static json_t *make_request(const struct capture *capture)
 {
 	const struct tuple *tuple = &capture->tuple;
-	json_t *request = json_pack("{s:s, s:i, s:i, s:i, s:i, s:I, s:i, s:i, s:i, s:i}", "op",
-				    "capture", "pid", (int)getpid(), "sport", (int)tuple->sport,
-				    "dport", (int)tuple->dport, "proto", (int)tuple->proto,
-				    "verdicts", (json_int_t)capture->verdicts, "rate",
-				    (int)capture->rate, "count", (int)capture->count, "snaplen",
-				    (int)capture->snaplen, "seconds", (int)capture->seconds);
+	json_t *request = json_pack("{s:s, s:i, s:i, s:i, s:I, s:i, s:i, s:i, s:i}", "op",
+				    "capture", "sport", (int)tuple->sport, "dport",
+				    (int)tuple->dport, "proto", (int)tuple->proto, "verdicts",
+				    (json_int_t)capture->verdicts, "rate", (int)capture->rate,
+				    "count", (int)capture->count, "snaplen", (int)capture->snaplen,
+				    "seconds", (int)capture->seconds);
 
 	set_addr(request, "src", &tuple->src);
 	set_addr(request, "dst", &tuple->dst);
@@ -238,9 +238,8 @@ static uint32_t id_of(const json_t *answer, const char *key)
 static int tell_begin(const struct capture *capture)
 {
 	json_t *answer = NULL;
-	int status = ask_daemon(
-		&capture->options.ask, name,
-		json_pack("{s:s, s:i}", "op", "capture_begin", "pid", (int)getpid()), &answer);
+	int status = ask_daemon(&capture->options.ask, name,
+				json_pack("{s:s}", "op", "capture_begin"), &answer);
 
 	json_decref(answer);
 	return status;
@@ -255,7 +254,7 @@ static void tell_end(const struct capture *capture)
 	/* Whoever is gone needs no word, and of any other end the node knows by itself. */
 	if (ask_socket(&capture->options.ask, name, path))
 		return;
-	request = json_pack("{s:s, s:i}", "op", "capture_end", "pid", (int)getpid());
+	request = json_pack("{s:s}", "op", "capture_end");
 	if (control_call(path, request, 2000, &answer, &err) == 0)
 		json_decref(answer);
 	json_decref(request);

@@ -378,12 +378,13 @@ static bool has_ip_tunnel(const struct conf *conf)
 
 static int check_host_of_node(const struct options *options, const struct conf *conf)
 {
+	char pins[INSTANCE_SEEN_MAX];
 	struct instance instance;
 
 	instance_init(&instance, "", conf->node.name);
 	return check_host(&(struct check_host){.interfaces = conf->node.interfaces,
 					       .count = conf->node.interface_count,
-					       .pins = instance.pins,
+					       .pins = instance_see_pins(&instance, pins),
 					       .generic = conf->node.xdp == CONF_XDP_GENERIC,
 					       .by_ip = has_ip_tunnel(conf)},
 			  options->json);
@@ -391,12 +392,13 @@ static int check_host_of_node(const struct options *options, const struct conf *
 
 static int check_host_of_agent(const struct options *options, const struct conf_agent *conf)
 {
+	char pins[INSTANCE_SEEN_MAX];
 	struct instance instance;
 
 	instance_init(&instance, "agent-", conf->name);
 	return check_host(&(struct check_host){.interfaces = conf->interfaces,
 					       .count = conf->interface_count,
-					       .pins = instance.pins,
+					       .pins = instance_see_pins(&instance, pins),
 					       .generic = conf->xdp == CONF_XDP_GENERIC},
 			  options->json);
 }

@@ -176,16 +176,15 @@ static json_t *show_node(const struct app *app)
 			 (json_int_t)app->backend_count, "usable", (json_int_t)usable);
 }
 
-json_t *top_answer(const struct app *app, const char *op, const json_t *request)
+static json_t *on_top(void *arg, const struct daemon_request *request)
 {
+	const struct app *app = arg;
+	const char *op, *service = NULL;
 	json_int_t known = -1;
-	const char *service = NULL;
 	json_t *answer;
 
-	if (strcmp(op, "top") != 0)
-		return NULL;
-	if (json_unpack((json_t *)request, "{s:s, s?I, s?s !}", "op", &op, "generation", &known,
-			"service", &service))
+	if (json_unpack((json_t *)request->json, "{s:s, s?I, s?s !}", "op", &op, "generation",
+			&known, "service", &service))
 		return json_pack("{s:s}", "error", "expected a generation and a service, or less");
 	answer = json_pack("{s:o, s:I}", "node", show_node(app), "clock_ns",
 			   (json_int_t)time_now_ns());
@@ -197,3 +196,8 @@ json_t *top_answer(const struct app *app, const char *op, const json_t *request)
 			list_services(app, known != (json_int_t)reload_facts(app).generation));
 	return answer;
 }
+
+const struct daemon_op top_ops[] = {
+	{"top", DAEMON_READS, on_top},
+	{0},
+};

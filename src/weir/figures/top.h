@@ -3,12 +3,10 @@
  * with as little beside as will do. */
 #pragma once
 
-#include <jansson.h>
-
 #include "weir/node/app_state.h"
 
 enum { TOP_BACKENDS_MAX = 1000 }; /* of one answer */
 
-/* The answer to {"op": "top", "generation": the one whose names are known, "service": whose
- * backends are asked for in place of the services}, a new reference; NULL: `op` is another. */
-json_t *top_answer(const struct app *app, const char *op, const json_t *request);
+/* The request {"op": "top", "generation": the one whose names are known, "service": whose backends
+ * are asked for in place of the services}; of a struct app. */
+extern const struct daemon_op top_ops[];

@@ -30,7 +30,7 @@ void announcer_end(void *app, enum daemon_end end);
 /* The loop has to run until what this closes is closed. */
 void announcer_close(struct app *app);
 
-/* Requests: withdraw, announce, node-drain, node-undrain. NULL: none of these. (withdraw.c) */
-json_t *withdraw_answer(struct app *app, const char *op, const json_t *request);
+/* Requests: withdraw, announce, node-drain, node-undrain; of a struct app. (withdraw.c) */
+extern const struct daemon_op withdraw_ops[];
 /* For status: null, or all of it. (announcer_report.c) */
 json_t *announcer_report(const struct app *app);

@@ -136,16 +136,9 @@ static void on_hangup(void *arg)
 	reload_now(arg);
 }
 
-static json_t *on_request(void *arg, const char *op, const json_t *request)
-{
-	json_t *answer = reload_answer(arg, op, request);
-
-	if (!answer)
-		answer = capturer_answer(arg, op, request);
-	if (!answer)
-		answer = top_answer(arg, op, request);
-	return answer ? answer : requests_answer(arg, op, request);
-}
+const struct daemon_op *const app_ops[] = {
+	reload_ops, capturer_ops, top_ops, requests_ops, withdraw_ops, NULL,
+};
 
 static void on_new_backend(void *arg, uint32_t record)
 {
@@ -284,7 +277,7 @@ static int start(struct app *app, struct err *err)
 	if (ret)
 		return ret;
 	app_settle(app);
-	ret = daemon_listen(&app->daemon, on_status, on_request, app, err);
+	ret = daemon_listen(&app->daemon, on_status, app_ops, app, err);
 	if (!ret)
 		ret = node_metrics_open(app, err);
 	if (ret)

@@ -16,5 +16,9 @@
  * nothing attached that was not attached before. */
 int app_run(const struct conf *conf, const char *file, bool *ret_again, struct err *err);
 
+/* What a node can be asked for beside what all daemons can, tables of a struct app; NULL ends. */
+struct daemon_op;
+extern const struct daemon_op *const app_ops[];
+
 /* Of a struct app: its state as JSON, documented in weir(8); a new reference. (report.c) */
 json_t *app_report(void *arg);

@@ -30,7 +30,7 @@ struct capturer {
 	uv_poll_t process;
 	uv_timer_t deadline;
 	int pidfd;
-	int pid;
+	pid_t pid;
 	int seconds;
 	int handles;
 };
@@ -54,7 +54,7 @@ static void end(struct capturer *capturer, const char *why)
 
 	capture_stop(app->dp);
 	event_note(&(struct event_about){"capture", 1, LOG_INFO, NULL}, "capturing has ended",
-		   "pid=%d reason=%s", capturer->pid, log_quote(why).text);
+		   "pid=%d reason=%s", (int)capturer->pid, log_quote(why).text);
 	app->capturer = NULL;
 	uv_close((uv_handle_t *)&capturer->process, on_closed);
 	uv_close((uv_handle_t *)&capturer->deadline, on_closed);
@@ -83,7 +83,7 @@ void capturer_close(struct app *app)
 
 struct wanted {
 	const char *src, *dst, *service;
-	int pid, sport, dport, proto, rate, count, snaplen, seconds;
+	int sport, dport, proto, rate, count, snaplen, seconds;
 	json_int_t verdicts;
 };
 
@@ -141,14 +141,14 @@ static const char *make_filter(const struct app *app, const struct wanted *wante
 }
 
 /* Watches the process. 0 or -errno. */
-static int capturer_new(struct app *app, const struct wanted *wanted)
+static int capturer_new(struct app *app, pid_t pid, int seconds)
 {
 	struct capturer *capturer = calloc(1, sizeof(*capturer));
 	int error;
 
 	if (!capturer)
 		return -ENOMEM;
-	capturer->pidfd = (int)syscall(SYS_pidfd_open, wanted->pid, 0);
+	capturer->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	error = capturer->pidfd < 0 ? -errno : 0;
 	if (!error)
 		error = uv_poll_init(&app->daemon.loop, &capturer->process, capturer->pidfd);
@@ -160,64 +160,63 @@ static int capturer_new(struct app *app, const struct wanted *wanted)
 	}
 	uv_timer_init(&app->daemon.loop, &capturer->deadline);
 	capturer->app = app;
-	capturer->pid = wanted->pid;
-	capturer->seconds = wanted->seconds;
+	capturer->pid = pid;
+	capturer->seconds = seconds;
 	capturer->handles = 2;
 	capturer->process.data = capturer->deadline.data = capturer;
 	uv_poll_start(&capturer->process, UV_READABLE, on_process);
 	uv_update_time(&app->daemon.loop);
-	uv_timer_start(&capturer->deadline, on_deadline,
-		       ((uint64_t)wanted->seconds + GRACE_S) * 1000, 0);
+	uv_timer_start(&capturer->deadline, on_deadline, ((uint64_t)seconds + GRACE_S) * 1000, 0);
 	app->capturer = capturer;
 	return 0;
 }
 
-static json_t *on_capture(struct app *app, const json_t *request)
+static json_t *on_capture(void *arg, const struct daemon_request *request)
 {
+	struct app *app = arg;
 	struct wanted wanted = {.rate = 1, .count = 1, .snaplen = 1, .seconds = 1};
 	struct abi_capture_filter filter;
 	struct capture_ids ids;
 	const char *op, *wrong;
 	struct err err;
 
-	if (json_unpack((json_t *)request,
-			"{s:s, s:i, s?s, s?s, s?i, s?i, s?i, s?s, s?I, s:i, s:i, s:i, s:i !}", "op",
-			&op, "pid", &wanted.pid, "src", &wanted.src, "dst", &wanted.dst, "sport",
-			&wanted.sport, "dport", &wanted.dport, "proto", &wanted.proto, "service",
-			&wanted.service, "verdicts", &wanted.verdicts, "rate", &wanted.rate,
-			"count", &wanted.count, "snaplen", &wanted.snaplen, "seconds",
-			&wanted.seconds))
+	if (json_unpack((json_t *)request->json,
+			"{s:s, s?s, s?s, s?i, s?i, s?i, s?s, s?I, s:i, s:i, s:i, s:i !}", "op", &op,
+			"src", &wanted.src, "dst", &wanted.dst, "sport", &wanted.sport, "dport",
+			&wanted.dport, "proto", &wanted.proto, "service", &wanted.service,
+			"verdicts", &wanted.verdicts, "rate", &wanted.rate, "count", &wanted.count,
+			"snaplen", &wanted.snaplen, "seconds", &wanted.seconds))
 		return refuse("the request is not what this weir's `weir capture` would send");
 	wrong = make_filter(app, &wanted, &filter);
 	if (wrong)
 		return refuse(wrong);
 	if (app->capturer)
-		return json_pack("{s:o}", "error",
-				 json_sprintf("process %d captures already", app->capturer->pid));
+		return json_pack(
+			"{s:o}", "error",
+			json_sprintf("process %d captures already", (int)app->capturer->pid));
 	if (capture_start(app->dp, &filter, &ids, &err))
 		return refuse(err.text);
-	if (capturer_new(app, &wanted)) {
+	if (capturer_new(app, request->pid, wanted.seconds)) {
 		capture_stop(app->dp);
 		return refuse("the process that asks is not seen from here (another container?)");
 	}
 	event_note(&(struct event_about){"capture", 1, LOG_INFO, NULL}, "capturing",
-		   "pid=%d seconds=%d count=%d rate=%d", wanted.pid, wanted.seconds, wanted.count,
-		   wanted.rate);
+		   "pid=%d seconds=%d count=%d rate=%d", (int)request->pid, wanted.seconds,
+		   wanted.count, wanted.rate);
 	return json_pack("{s:I, s:I, s:I}", "program", (json_int_t)ids.program, "ring",
 			 (json_int_t)ids.ring, "counts", (json_int_t)ids.counts);
 }
 
 /* Is it the one whose process asks? */
-static bool is_capturer(const struct app *app, const json_t *request)
+static bool is_capturer(const struct app *app, const struct daemon_request *request)
 {
-	const json_t *pid = json_object_get(request, "pid");
-
-	return app->capturer && json_integer_value(pid) == app->capturer->pid;
+	return app->capturer && request->pid == app->capturer->pid;
 }
 
 /* Its ring is open. */
-static json_t *on_capture_begin(struct app *app, const json_t *request)
+static json_t *on_capture_begin(void *arg, const struct daemon_request *request)
 {
+	struct app *app = arg;
 	uint64_t span_ns;
 
 	if (!is_capturer(app, request))
@@ -228,8 +227,10 @@ static json_t *on_capture_begin(struct app *app, const json_t *request)
 	return json_object();
 }
 
-static json_t *on_capture_end(struct app *app, const json_t *request)
+static json_t *on_capture_end(void *arg, const struct daemon_request *request)
 {
+	struct app *app = arg;
+
 	if (is_capturer(app, request))
 		end(app->capturer, "asked for");
 	return json_object();
@@ -255,13 +256,15 @@ static void set_interface(json_t *interfaces, uint32_t index)
 		set_by_number(interfaces, index, show_bytes(name));
 }
 
-static json_t *on_records(const struct app *app)
+static json_t *on_records(void *arg, const struct daemon_request *request)
 {
+	const struct app *app = arg;
 	const struct dp_tables *tables = dp_tables(app->dp);
 	const struct links *links = dp_links(app->dp);
 	json_t *services = json_object(), *backends = json_object(), *interfaces = json_object();
 	const struct conf *conf = app->conf;
 
+	(void)request;
 	for (size_t s = 0; s < conf->service_count; s++)
 		set_by_number(services, balancer_service_record(app->balancer, s),
 			      json_string(conf->services[s].name));
@@ -281,15 +284,10 @@ static json_t *on_records(const struct app *app)
 			 "backends", backends, "interfaces", interfaces);
 }
 
-json_t *capturer_answer(void *app, const char *op, const json_t *request)
-{
-	if (strcmp(op, "capture") == 0)
-		return on_capture(app, request);
-	if (strcmp(op, "capture_begin") == 0)
-		return on_capture_begin(app, request);
-	if (strcmp(op, "capture_end") == 0)
-		return on_capture_end(app, request);
-	if (strcmp(op, "records") == 0)
-		return on_records(app);
-	return NULL;
-}
+const struct daemon_op capturer_ops[] = {
+	{"capture", DAEMON_CHANGES, on_capture},
+	{"capture_begin", DAEMON_CHANGES, on_capture_begin},
+	{"capture_end", DAEMON_CHANGES, on_capture_end},
+	{"records", DAEMON_READS, on_records},
+	{0},
+};

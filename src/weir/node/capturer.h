@@ -12,7 +12,7 @@
 
 struct capturer;
 
-/* The answer, a new reference; NULL: `op` is none of these requests. */
-json_t *capturer_answer(void *app, const char *op, const json_t *request);
+/* Requests: capture, capture_begin, capture_end, records; of a struct app. */
+extern const struct daemon_op capturer_ops[];
 /* Before the loop closes. */
 void capturer_close(struct app *app);

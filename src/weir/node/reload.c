@@ -519,20 +519,39 @@ static json_t *answer_configuration(const struct app *app)
 	return answer ? answer : json_pack("{s:s}", "error", "out of memory");
 }
 
-json_t *reload_answer(struct app *app, const char *op, const json_t *request)
+/* NULL: it may be asked. */
+static json_t *refuse_early(const struct app *app)
 {
-	static const char *const ops[] = {"reload", "reload_result", "configuration"};
-	bool is_ours = false;
-
-	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
-		is_ours |= strcmp(op, ops[i]) == 0;
-	if (is_ours && !app->reload)
-		return json_pack("{s:s}", "error", "the node is not through with its start");
-	if (strcmp(op, "reload") == 0)
-		return answer_reload(app);
-	if (strcmp(op, "reload_result") == 0)
-		return answer_result(app, request);
-	if (strcmp(op, "configuration") == 0)
-		return answer_configuration(app);
-	return NULL;
+	return app->reload ? NULL
+			   : json_pack("{s:s}", "error", "the node is not through with its start");
 }
+
+static json_t *on_reload(void *arg, const struct daemon_request *request)
+{
+	json_t *refusal = refuse_early(arg);
+
+	(void)request;
+	return refusal ? refusal : answer_reload(arg);
+}
+
+static json_t *on_result(void *arg, const struct daemon_request *request)
+{
+	json_t *refusal = refuse_early(arg);
+
+	return refusal ? refusal : answer_result(arg, request->json);
+}
+
+static json_t *on_configuration(void *arg, const struct daemon_request *request)
+{
+	json_t *refusal = refuse_early(arg);
+
+	(void)request;
+	return refusal ? refusal : answer_configuration(arg);
+}
+
+const struct daemon_op reload_ops[] = {
+	{"reload", DAEMON_CHANGES, on_reload},
+	{"reload_result", DAEMON_READS, on_result},
+	{"configuration", DAEMON_READS, on_configuration},
+	{0},
+};

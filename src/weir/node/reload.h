@@ -15,8 +15,8 @@ struct reload;
 int reload_open(struct app *app, struct err *err);
 /* Reads the file now, whether or not it has changed. */
 void reload_now(struct app *app);
-/* The answer to a request, a new reference; NULL: `op` is none of these. */
-json_t *reload_answer(struct app *app, const char *op, const json_t *request);
+/* Requests: reload, reload_result, configuration; of a struct app. */
+extern const struct daemon_op reload_ops[];
 /* Which configuration runs, and what was refused; a new reference. */
 json_t *reload_report(const struct app *app);
 /* The same, to be counted. Before reload_open it is generation 0. */

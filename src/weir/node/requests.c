@@ -344,26 +344,28 @@ static json_t *find(const char *name, struct target *ret)
 	return NULL;
 }
 
-static json_t *on_state(struct app *app, const json_t *request, enum pool_admin state)
+static json_t *set_state_of(struct app *app, const struct daemon_request *request,
+			    enum pool_admin state)
 {
 	struct target target = {.app = app, .conf = app->conf};
 	const char *op, *name;
 	json_t *refusal;
 
-	if (json_unpack((json_t *)request, "{s:s, s:s !}", "op", &op, "backend", &name))
+	if (json_unpack((json_t *)request->json, "{s:s, s:s !}", "op", &op, "backend", &name))
 		return refuse("expected a backend's name and nothing else");
 	refusal = find(name, &target);
 	return refusal ? refusal : set_state(&target, state);
 }
 
-static json_t *on_weight(struct app *app, const json_t *request)
+static json_t *on_weight(void *arg, const struct daemon_request *request)
 {
+	struct app *app = arg;
 	struct target target = {.app = app, .conf = app->conf};
 	const char *op, *name;
 	json_int_t percent;
 	json_t *refusal;
 
-	if (json_unpack((json_t *)request, "{s:s, s:s, s:I !}", "op", &op, "backend", &name,
+	if (json_unpack((json_t *)request->json, "{s:s, s:s, s:I !}", "op", &op, "backend", &name,
 			"percent", &percent))
 		return refuse("expected a backend's name and a percentage");
 	if (percent < 0 || percent > OVERRIDE_WHOLE)
@@ -410,16 +412,17 @@ static json_t *clear_all(struct app *app)
 	return json_pack("{s:i, s:s}", "cleared", (int)count, "not_kept", err.text);
 }
 
-static json_t *on_clear(struct app *app, const json_t *request)
+static json_t *on_clear(void *arg, const struct daemon_request *request)
 {
+	struct app *app = arg;
 	static const struct override nothing;
 	struct target target = {.app = app, .conf = app->conf};
 	const char *op, *name = NULL;
 	json_t *refusal;
 	int all = 0;
 
-	if (json_unpack((json_t *)request, "{s:s, s?s, s?b !}", "op", &op, "backend", &name, "all",
-			&all) ||
+	if (json_unpack((json_t *)request->json, "{s:s, s?s, s?b !}", "op", &op, "backend", &name,
+			"all", &all) ||
 	    (name != NULL) == (all != 0))
 		return refuse("expected a backend's name, or all");
 	if (all)
@@ -428,20 +431,26 @@ static json_t *on_clear(struct app *app, const json_t *request)
 	return refusal ? refusal : change(&target, &nothing);
 }
 
-json_t *requests_answer(void *app, const char *op, const json_t *request)
+static json_t *on_drain(void *app, const struct daemon_request *request)
 {
-	if (strcmp(op, "drain") == 0)
-		return on_state(app, request, POOL_DRAIN);
-	if (strcmp(op, "maint") == 0)
-		return on_state(app, request, POOL_MAINT);
-	if (strcmp(op, "ready") == 0)
-		return on_state(app, request, POOL_ACTIVE);
-	if (strcmp(op, "weight") == 0)
-		return on_weight(app, request);
-	if (strcmp(op, "clear") == 0)
-		return on_clear(app, request);
-	return withdraw_answer(app, op, request);
+	return set_state_of(app, request, POOL_DRAIN);
 }
+
+static json_t *on_maint(void *app, const struct daemon_request *request)
+{
+	return set_state_of(app, request, POOL_MAINT);
+}
+
+static json_t *on_ready(void *app, const struct daemon_request *request)
+{
+	return set_state_of(app, request, POOL_ACTIVE);
+}
+
+const struct daemon_op requests_ops[] = {
+	{"drain", DAEMON_CHANGES, on_drain}, {"maint", DAEMON_CHANGES, on_maint},
+	{"ready", DAEMON_CHANGES, on_ready}, {"weight", DAEMON_CHANGES, on_weight},
+	{"clear", DAEMON_CHANGES, on_clear}, {0},
+};
 
 /* --- for status --- */
 

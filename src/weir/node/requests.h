@@ -19,8 +19,8 @@ void requests_load(struct app *app);
 void requests_prepare(void *app, const struct conf *conf, size_t at, struct pool *pool);
 /* The same once another configuration runs: what is set goes on, but for backends that are gone. */
 void requests_reload(struct app *app);
-/* The answer, a new reference; NULL: `op` is none of these requests. */
-json_t *requests_answer(void *app, const char *op, const json_t *request);
+/* Requests: drain, maint, ready, weight, clear; of a struct app. */
+extern const struct daemon_op requests_ops[];
 
 /* Adds to an object a backend's state and share, what the file says, what is overridden and since
  * when. For status, too. */

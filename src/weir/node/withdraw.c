@@ -222,17 +222,43 @@ static json_t *on_node(struct announcer *announcer, bool drains, const json_t *r
 	return answer;
 }
 
-json_t *withdraw_answer(struct app *app, const char *op, const json_t *request)
+/* NULL: it may be asked. */
+static json_t *refuse_all(const struct app *app)
 {
-	bool vip = strcmp(op, "withdraw") == 0 || strcmp(op, "announce") == 0;
-	bool drains = strcmp(op, "node-drain") == 0;
-
-	if (!vip && !drains && strcmp(op, "node-undrain") != 0)
-		return NULL;
 	if (!app->announcer)
 		return refuse("this node announces nothing: its file has no bgp, and no "
 			      "announce.via: kernel-route");
-	if (app->announcer->ending)
-		return refuse("this node is being stopped");
-	return vip ? on_vip(app->announcer, op, request) : on_node(app->announcer, drains, request);
+	return app->announcer->ending ? refuse("this node is being stopped") : NULL;
 }
+
+static json_t *on_vips(void *arg, const struct daemon_request *request)
+{
+	const struct app *app = arg;
+	json_t *refusal = refuse_all(app);
+
+	return refusal ? refusal : on_vip(app->announcer, request->op, request->json);
+}
+
+static json_t *on_node_drain(void *arg, const struct daemon_request *request)
+{
+	const struct app *app = arg;
+	json_t *refusal = refuse_all(app);
+
+	return refusal ? refusal : on_node(app->announcer, true, request->json);
+}
+
+static json_t *on_node_undrain(void *arg, const struct daemon_request *request)
+{
+	const struct app *app = arg;
+	json_t *refusal = refuse_all(app);
+
+	return refusal ? refusal : on_node(app->announcer, false, request->json);
+}
+
+const struct daemon_op withdraw_ops[] = {
+	{"withdraw", DAEMON_CHANGES, on_vips},
+	{"announce", DAEMON_CHANGES, on_vips},
+	{"node-drain", DAEMON_CHANGES, on_node_drain},
+	{"node-undrain", DAEMON_CHANGES, on_node_undrain},
+	{0},
+};

@@ -37,25 +37,26 @@ struct tracer {
 
 struct left {
 	size_t count;
-	char pins[INSTANCE_PATH_MAX]; /* the last one's */
+	char pins[INSTANCE_SEEN_MAX]; /* the last one's */
 	char names[200];
 };
 
 /* What nodes have left pinned, or have at work. */
 static void find_left(struct left *left)
 {
-	DIR *dir = opendir(INSTANCE_PIN_DIR);
+	char path[INSTANCE_SEEN_MAX];
+	DIR *dir = opendir(instance_see_pin_dir(path));
 	struct dirent *entry;
 
 	while (dir && (entry = readdir(dir))) {
 		size_t used = strlen(left->names);
 
 		if (entry->d_name[0] == '.' || strncmp(entry->d_name, "agent-", 6) == 0 ||
-		    snprintf(left->pins, sizeof(left->pins), INSTANCE_PIN_DIR "/%s",
-			     entry->d_name) >= INSTANCE_PATH_MAX)
+		    snprintf(left->pins, sizeof(left->pins), "%s/%s", path, entry->d_name) >=
+			    INSTANCE_SEEN_MAX)
 			continue;
 		left->count++;
-		snprintf(left->names + used, sizeof(left->names) - used, " %s", entry->d_name);
+		snprintf(left->names + used, sizeof(left->names) - used, " %.80s", entry->d_name);
 	}
 	if (dir)
 		closedir(dir);
@@ -74,7 +75,7 @@ static void name_of_socket(const char *path, char ret[INSTANCE_PATH_MAX])
 		ret[0] = '\0';
 }
 
-static int find_pins_left(char pins[INSTANCE_PATH_MAX])
+static int find_pins_left(char pins[INSTANCE_SEEN_MAX])
 {
 	struct left left = {0};
 
@@ -94,7 +95,7 @@ static int find_pins_left(char pins[INSTANCE_PATH_MAX])
 }
 
 /* The pins of the node that was named, of the only one that runs, or of the only one that did. */
-static int find_pins(const struct trace_options *options, char pins[INSTANCE_PATH_MAX])
+static int find_pins(const struct trace_options *options, char pins[INSTANCE_SEEN_MAX])
 {
 	char path[INSTANCE_PATH_MAX], node[INSTANCE_PATH_MAX];
 	struct instance instance;
@@ -116,7 +117,7 @@ static int find_pins(const struct trace_options *options, char pins[INSTANCE_PAT
 	if (!node[0])
 		return find_pins_left(pins);
 	instance_init(&instance, "", node);
-	snprintf(pins, INSTANCE_PATH_MAX, "%s", instance.pins);
+	instance_see_pins(&instance, pins);
 	return EXIT_OK;
 }
 
@@ -142,7 +143,7 @@ static void ask_names(struct tracer *tracer)
 
 static int open_tracer(struct tracer *tracer)
 {
-	char pins[INSTANCE_PATH_MAX];
+	char pins[INSTANCE_SEEN_MAX];
 	struct err err;
 	int status = find_pins(tracer->options, pins);
 
