@@ -6,21 +6,6 @@
 #include "conf/diff.h"
 #include "weir/balancer/assemble.h"
 
-static int find_lineage(const struct conf *conf, const struct conf *running, struct lineage *ret)
-{
-	struct lineage_side before, now;
-	int error = lineage_side_of(running, &before);
-
-	if (error)
-		return error;
-	error = lineage_side_of(conf, &now);
-	if (error) {
-		lineage_side_fini(&before);
-		return error;
-	}
-	return lineage_find(&before, &now, ret);
-}
-
 /* NULL: it is new. */
 static const struct conf_pool *find(const struct built *built, size_t at)
 {
@@ -37,7 +22,7 @@ void built_make(const struct conf *conf, const struct conf *running, uint64_t no
 		.checks_same = calloc(conf->pool_count + 1, sizeof(bool)),
 		.running = running,
 	};
-	if (!ret->pools || !ret->checks_same || find_lineage(conf, running, &ret->lineage))
+	if (!ret->pools || !ret->checks_same || lineage_of_conf(running, conf, &ret->lineage))
 		return;
 	ret->count = conf->pool_count;
 	for (size_t i = 0; i < ret->count; i++) {

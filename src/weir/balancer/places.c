@@ -65,19 +65,10 @@ static void find_all_earlier(struct balancer *balancer)
 
 static int find_lineage(struct balancer *balancer)
 {
-	struct lineage_side before, now;
-	int ret = balancer->from ? lineage_side_of(balancer->from->conf, &before)
-				 : lineage_side_of_tables(balancer->tables, &before);
-
-	if (ret)
-		return ret;
-	ret = lineage_side_of(balancer->conf, &now);
-	if (ret) {
-		lineage_side_fini(&before);
-		return ret;
-	}
 	balancer->lineage = &balancer->own_lineage;
-	return lineage_find(&before, &now, balancer->lineage);
+	return balancer->from
+		       ? lineage_of_conf(balancer->from->conf, balancer->conf, balancer->lineage)
+		       : lineage_of_tables(balancer->tables, balancer->conf, balancer->lineage);
 }
 
 int places_find_lineage(struct balancer *balancer, struct err *err)

@@ -112,16 +112,34 @@ static int find(struct lineage *lineage)
 	return ret;
 }
 
-int lineage_find(struct lineage_side *before, struct lineage_side *now, struct lineage *ret)
+/* `before` is there. */
+static int go_on(struct lineage *lineage, const struct conf *now)
+{
+	int error = lineage_side_of(now, &lineage->now);
+
+	if (!error)
+		error = find(lineage);
+	if (error)
+		lineage_fini(lineage);
+	return error;
+}
+
+int lineage_of_conf(const struct conf *before, const struct conf *now, struct lineage *ret)
 {
 	int error;
 
-	*ret = (struct lineage){.before = *before, .now = *now};
-	*before = *now = (struct lineage_side){0};
-	error = find(ret);
-	if (error)
-		lineage_fini(ret);
-	return error;
+	*ret = (struct lineage){0};
+	error = lineage_side_of(before, &ret->before);
+	return error ? error : go_on(ret, now);
+}
+
+int lineage_of_tables(const struct dp_tables *before, const struct conf *now, struct lineage *ret)
+{
+	int error;
+
+	*ret = (struct lineage){0};
+	error = lineage_side_of_tables(before, &ret->before);
+	return error ? error : go_on(ret, now);
 }
 
 void lineage_fini(struct lineage *lineage)

@@ -52,15 +52,6 @@ struct lineage_side {
 	struct lineage_member *members; /* of all pools */
 };
 
-/* 0 or -ENOMEM; then there is nothing to be freed. */
-int lineage_side_of(const struct conf *conf, struct lineage_side *ret);
-/*
- * What tables say that an earlier daemon left: a pool that no service has, and VIPs in tables that
- * were begun anew (engine/carry), are not known there.
- */
-int lineage_side_of_tables(const struct dp_tables *tables, struct lineage_side *ret);
-void lineage_side_fini(struct lineage_side *side);
-
 /* That a service's flows came by the one pool, and now come by the other; or the two have the same
  * name. */
 struct lineage_pair {
@@ -78,8 +69,13 @@ struct lineage {
 	size_t pair_count;
 };
 
-/* Takes both sides, also on failure. 0 or -ENOMEM. */
-int lineage_find(struct lineage_side *before, struct lineage_side *now, struct lineage *ret);
+/* 0 or -errno; then there is nothing to be freed. */
+int lineage_of_conf(const struct conf *before, const struct conf *now, struct lineage *ret);
+/*
+ * From what tables say that an earlier daemon left: a pool that no service has, and VIPs in tables
+ * that were begun anew (engine/carry), are not known there.
+ */
+int lineage_of_tables(const struct dp_tables *before, const struct conf *now, struct lineage *ret);
 void lineage_fini(struct lineage *lineage);
 /* Is there such a pair? */
 bool lineage_is_pair(const struct lineage *lineage, size_t before, size_t now);
