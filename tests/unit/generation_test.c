@@ -101,6 +101,47 @@ static void test_turn(void **state)
 	assert_int_equal(kept.pools->switched_ms, START + 50);
 }
 
+#define POOLS(first, one, second, two)                                                    \
+	"node: {name: n, interfaces: [eth0]}\npools:\n"                                   \
+	"- {name: " first ", check: {port: 80}, table_size: 251, backends: [" one "]}\n"  \
+	"- {name: " second ", check: {port: 80}, table_size: 251, backends: [" two "]}\n" \
+	"services: []\n"
+
+static int turn_file(const char *text, uint64_t wall_ms)
+{
+	struct err_list errors = {0};
+	struct conf *conf;
+	int ret;
+
+	if (conf_parse(text, strlen(text), &conf, &errors))
+		fail_msg("line %d: %s", errors.errors[0].line, errors.errors[0].text);
+	ret = generations_turn(&kept, conf, wall_ms);
+	conf_free(conf);
+	return ret;
+}
+
+/* Pools swap names: their tables are what they were. */
+static void test_names_swap(void **state)
+{
+	(void)state;
+	turn_file(POOLS("a", B(1), "b", B(2)), START);
+	assert_int_equal(turn_file(POOLS("a", B12, "b", B(2)), START + 1), 1);
+	assert_int_equal(turn_file(POOLS("a", B(2), "b", B12), START + 2), 1);
+	assert_string_equal(kept.pools[0].name, "a");
+	assert_int_equal(kept.pools[0].before.count, 0);
+	assert_int_equal(kept.pools[1].before.count, 1);
+	assert_int_equal(kept.pools[1].switched_ms, START + 1);
+	assert_int_equal(turn_file(POOLS("a", B(2), "b", B12), START + 3), 0);
+	/* One that becomes like another is not that one. */
+	assert_int_equal(turn_file(POOLS("a", B12, "b", B12), START + 4), 1);
+	assert_int_equal(kept.pools[0].before.count, 1);
+	assert_int_equal(kept.pools[0].switched_ms, START + 4);
+	assert_int_equal(kept.pools[1].switched_ms, START + 1);
+	/* A new name, and another has the old one. */
+	assert_int_equal(turn_file(POOLS("b", B(3), "c", B12), START + 5), 1);
+	assert_int_equal(kept.pools[1].before.count, 1);
+}
+
 /* --- text --- */
 
 static void round_trip(void)
@@ -429,6 +470,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_turn, tear_down),
+		cmocka_unit_test_teardown(test_names_swap, tear_down),
 		cmocka_unit_test_teardown(test_text, tear_down),
 		cmocka_unit_test_teardown(test_refusals, tear_down),
 		cmocka_unit_test_teardown(test_begins_after, tear_down),

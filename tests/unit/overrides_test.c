@@ -285,12 +285,68 @@ static void test_out_of_reach(void **state)
 	assert_int_equal(store_save(path, &overrides, &err), 0);
 }
 
+/* --- other names --- */
+
+#define MEMBERS(group) \
+	"{name: b1, address: 10.0." group ".1}, {name: b2, address: 10.0." group ".2}"
+#define POOLS(one, two, three)                                                                  \
+	"node: {name: n, interfaces: [eth0]}\npools:\n"                                         \
+	"- {name: " one ", check: {port: 80}, backends: [" MEMBERS(                             \
+		"1") "]}\n"                                                                     \
+		     "- {name: " two ", check: {port: 80}, backends: [" MEMBERS(                \
+			     "2") "]}\n"                                                        \
+				  "- {name: " three ", check: {port: 80}, backends: [" MEMBERS( \
+					  "3") "]}\nservices: []\n"
+
+static struct conf *parse(const char *text)
+{
+	struct err_list errors = {0};
+	struct conf *conf;
+
+	if (conf_parse(text, strlen(text), &conf, &errors))
+		fail_msg("line %d: %s", errors.errors[0].line, errors.errors[0].text);
+	return conf;
+}
+
+/* Pools swap names: what was set goes with the backend. What is no pool's stays as it is. */
+static void test_follows(void **state)
+{
+	struct conf *before = parse(POOLS("a", "b", "c")), *now = parse(POOLS("b", "d", "a"));
+	struct overrides set = {0}, followed = {0};
+	struct lineage lineage;
+	struct override *one;
+
+	(void)state;
+	one = add(&set, "a", "b1");
+	one->has_percent = true;
+	one->percent = 11;
+	one = add(&set, "b", "b1");
+	one->has_percent = true;
+	one->percent = 22;
+	one = add(&set, "c", "b2");
+	one->has_state = true;
+	one->state = POOL_MAINT;
+	add(&set, "x", "b1")->drain_since_ms = 5;
+	assert_int_equal(lineage_of_conf(before, now, &lineage), 0);
+	assert_int_equal(overrides_follow(&set, &lineage, now, &followed), 0);
+	assert_int_equal(followed.count, 4);
+	assert_int_equal(overrides_find(&followed, "b", "b1")->percent, 11);
+	assert_int_equal(overrides_find(&followed, "d", "b1")->percent, 22);
+	assert_int_equal(overrides_find(&followed, "a", "b2")->state, POOL_MAINT);
+	assert_int_equal(overrides_find(&followed, "x", "b1")->drain_since_ms, 5);
+	overrides_fini(&set);
+	overrides_fini(&followed);
+	lineage_fini(&lineage);
+	conf_free(before);
+	conf_free(now);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_set),          cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_damaged),      cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_out_of_reach),
+		cmocka_unit_test(test_out_of_reach), cmocka_unit_test(test_follows),
 	};
 
 	return cmocka_run_group_tests_name("overrides", tests, open_world, close_world);

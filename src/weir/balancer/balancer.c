@@ -29,7 +29,7 @@ uint64_t balancer_starting_until_ms(const struct dp_tables *tables)
 size_t balanced_service_before(const struct balancer *balancer, size_t service)
 {
 	const struct balancer *from = balancer->from;
-	uint32_t record = balancer->services[service];
+	uint32_t record = balancer->sources[service];
 
 	if (!from)
 		return SIZE_MAX;
@@ -55,14 +55,18 @@ static int reserve(struct balancer *balancer, struct err *err)
 
 static int plan(struct balancer *balancer, struct err *err)
 {
-	int ret = places_build_pools(balancer, err);
+	int ret = places_find_lineage(balancer, err);
 
+	if (!ret)
+		ret = places_build_pools(balancer, err);
 	if (!ret)
 		ret = places_claim_services(balancer, err);
 	if (!ret)
 		ret = places_find_slots(balancer, err);
 	if (!ret && !balancer->from && write_adopt(balancer))
 		ret = err_set(err, -ENOMEM, "out of memory");
+	balancer->lineage = NULL;
+	lineage_fini(&balancer->own_lineage);
 	if (ret)
 		return ret;
 	flips_find(balancer);
@@ -83,9 +87,11 @@ static struct balancer *make(const struct conf *conf, struct dp_tables *tables,
 	balancer->arg = start->arg;
 	balancer->pools = calloc(conf->pool_count + 1, sizeof(*balancer->pools));
 	balancer->services = calloc(conf->service_count + 1, sizeof(*balancer->services));
+	balancer->sources = calloc(conf->service_count + 1, sizeof(*balancer->sources));
 	balancer->flip_until_ms = calloc(conf->service_count + 1, sizeof(uint64_t));
 	balancer->flips_now = calloc(conf->service_count + 1, sizeof(bool));
-	if (balancer->pools && balancer->services && balancer->flip_until_ms && balancer->flips_now)
+	if (balancer->pools && balancer->services && balancer->sources && balancer->flip_until_ms &&
+	    balancer->flips_now)
 		return balancer;
 	balancer_free(balancer);
 	return NULL;
@@ -190,6 +196,7 @@ void balancer_free(struct balancer *balancer)
 	}
 	free(balancer->pools);
 	free(balancer->services);
+	free(balancer->sources);
 	free(balancer->flip_until_ms);
 	free(balancer->flips_now);
 	survey_fini(&balancer->survey);

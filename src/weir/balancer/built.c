@@ -2,21 +2,16 @@
 #include "weir/balancer/built.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "conf/diff.h"
 #include "weir/balancer/assemble.h"
 
-/* Mostly it stands where it stood. */
-static const struct conf_pool *find(const struct conf *running, size_t at, const char *name)
+/* NULL: it is new. */
+static const struct conf_pool *find(const struct built *built, size_t at)
 {
-	if (at < running->pool_count && strcmp(running->pools[at].name, name) == 0)
-		return &running->pools[at];
-	for (size_t i = 0; i < running->pool_count; i++) {
-		if (strcmp(running->pools[i].name, name) == 0)
-			return &running->pools[i];
-	}
-	return NULL;
+	size_t before = built->lineage.pools[at];
+
+	return before == LINEAGE_NONE ? NULL : &built->running->pools[before];
 }
 
 void built_make(const struct conf *conf, const struct conf *running, uint64_t now_ms,
@@ -25,13 +20,13 @@ void built_make(const struct conf *conf, const struct conf *running, uint64_t no
 	*ret = (struct built){
 		.pools = calloc(conf->pool_count + 1, sizeof(struct pool *)),
 		.checks_same = calloc(conf->pool_count + 1, sizeof(bool)),
+		.running = running,
 	};
-	if (!ret->pools || !ret->checks_same)
+	if (!ret->pools || !ret->checks_same || lineage_of_conf(running, conf, &ret->lineage))
 		return;
 	ret->count = conf->pool_count;
 	for (size_t i = 0; i < ret->count; i++) {
-		const struct conf_pool *pool = &conf->pools[i];
-		const struct conf_pool *before = find(running, i, pool->name);
+		const struct conf_pool *pool = &conf->pools[i], *before = find(ret, i);
 
 		ret->checks_same[i] = before && conf_check_same(before, pool);
 		if (before && assemble_pool_same(running, before, conf, pool))
@@ -61,5 +56,6 @@ void built_free(struct built *built)
 		pool_free(built->pools[i]);
 	free(built->pools);
 	free(built->checks_same);
+	lineage_fini(&built->lineage);
 	*built = (struct built){0};
 }

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What bringing a configuration in takes long for and needs no more for than the two files, done
- * before, beside the loop: pools are built, and checks compared. Any thread, one at a time.
+ * before, beside the loop: who goes on as whom is found, pools are built, and checks compared. Any
+ * thread, one at a time.
  */
 #pragma once
 
 #include "conf/conf.h"
 #include "pool/pool.h"
+#include "weir/lineage/lineage.h"
 
 struct built {
 	struct pool **pools; /* in the configuration's order; NULL: it is not built, or taken */
-	bool *checks_same;   /* as those of the running pool of that name */
-	size_t count;
+	bool *checks_same;   /* as those of the running pool that goes on as it */
+	size_t count;        /* 0: there was no memory, nor is there a lineage */
+	const struct conf *running; /* from which they go on */
+	struct lineage lineage;
 };
 
 /*

@@ -37,7 +37,7 @@ static bool flips_now(const struct balancer *balancer, size_t at)
 {
 	const struct conf_service *conf = &balancer->conf->services[at];
 	const struct balanced_pool *pool = balanced_pool(balancer, conf->pool);
-	const struct abi_service *service = record(balancer, at);
+	const struct abi_service *service = balanced_source(balancer, at);
 	uint64_t table = abi_table(pool->first_slot, pool_table_size(pool->pool));
 
 	if (conf->tracking == CONF_TRACKING_NONE || pool->spoiled || !(service->table >> 32))
@@ -53,7 +53,8 @@ static bool flips_on(const struct balancer *balancer, size_t at, bool is_seed_ta
 	const struct abi_node *node = balancer->tables->node;
 
 	if (balancer->conf->services[at].tracking == CONF_TRACKING_NONE ||
-	    balancer->no_room_for_flips || !(record(balancer, at)->flags & ABI_SERVICE_FLIP))
+	    balancer->no_room_for_flips ||
+	    !(balanced_source(balancer, at)->flags & ABI_SERVICE_FLIP))
 		return false;
 	return !is_seed_taken || node->old_slot_seed == node->slot_seed;
 }

@@ -9,13 +9,7 @@
 
 #include "weir/balancer/assemble.h"
 #include "weir/balancer/state.h"
-#include "weir/tables/heirs.h"
 #include "weir/tables/records.h"
-
-static uint64_t backend_identity(const void *table, uint32_t index)
-{
-	return ((const struct abi_backend *)table)[index].identity;
-}
 
 static uint64_t service_identity(const void *table, uint32_t index)
 {
@@ -46,23 +40,6 @@ static void write_weights(struct balancer *balancer, size_t at)
 
 /* --- pools of an earlier configuration --- */
 
-/* Mostly they stand where they stood. */
-static struct balanced_pool *find_earlier(const struct balancer *balancer, size_t at)
-{
-	const struct balancer *from = balancer->from;
-	uint64_t identity = balancer->pools[at].identity;
-
-	if (!from)
-		return NULL;
-	if (at < from->conf->pool_count && from->pools[at].identity == identity)
-		return &from->pools[at];
-	for (size_t i = 0; i < from->conf->pool_count; i++) {
-		if (from->pools[i].identity == identity)
-			return &from->pools[i];
-	}
-	return NULL;
-}
-
 static bool stays(const struct balancer *balancer, size_t at)
 {
 	const struct balanced_pool *from = balancer->pools[at].from;
@@ -77,65 +54,35 @@ static void find_all_earlier(struct balancer *balancer)
 {
 	for (size_t i = 0; i < balancer->conf->pool_count; i++) {
 		struct balanced_pool *pool = &balancer->pools[i];
+		size_t before = balancer->lineage->pools[i];
 
-		pool->identity = assemble_name_identity("pool", balancer->conf->pools[i].name);
-		pool->from = find_earlier(balancer, i);
+		pool->identity = balancer->lineage->now.pools[i].name;
+		if (balancer->from && before != LINEAGE_NONE)
+			pool->from = &balancer->from->pools[before];
 		pool->stays = stays(balancer, i);
 	}
 }
 
-/* --- records --- */
-
-/* What backends of the configuration get their records from. */
-struct claims {
-	struct records records;
-	struct heirs heirs;
-};
-
-/* 0: none is left. */
-static uint32_t claim_backend(struct claims *claims, const struct conf_pool *pool,
-			      const struct conf_backend *backend)
+static int find_lineage(struct balancer *balancer)
 {
-	uint64_t identity = assemble_record_identity(pool, backend);
-	uint32_t record = 0;
-	bool is_new;
-
-	if (!records_knows(&claims->records, identity))
-		record = heirs_take(&claims->heirs, &backend->address, PKT_BE16(backend->port));
-	if (!record)
-		return records_claim(&claims->records, identity, &is_new);
-	records_take(&claims->records, record);
-	return record;
+	balancer->lineage = &balancer->own_lineage;
+	return balancer->from
+		       ? lineage_of_conf(balancer->from->conf, balancer->conf, balancer->lineage)
+		       : lineage_of_tables(balancer->tables, balancer->conf, balancer->lineage);
 }
 
-/* The pool is the one that it was. */
-static void keep_backends(struct balanced_pool *pool, struct claims *claims, size_t count)
+int places_find_lineage(struct balancer *balancer, struct err *err)
 {
-	memcpy(pool->records, pool->from->records, count * sizeof(*pool->records));
-	for (size_t i = 0; i < count; i++)
-		records_take(&claims->records, pool->records[i]);
-}
+	struct built *built = balancer->start.built;
+	int ret = 0;
 
-static int claim_backends(struct balancer *balancer, struct claims *claims, size_t at,
-			  struct err *err)
-{
-	const struct conf_pool *conf = &balancer->conf->pools[at];
-	struct balanced_pool *pool = &balancer->pools[at];
-
-	pool->records = calloc(conf->backend_count, sizeof(*pool->records));
-	if (!pool->records)
-		return err_set(err, -ENOMEM, "out of memory");
-	if (pool->stays) {
-		keep_backends(pool, claims, conf->backend_count);
-		return 0;
-	}
-	for (size_t i = 0; i < conf->backend_count; i++) {
-		pool->records[i] = claim_backend(claims, conf, &conf->backends[i]);
-		if (!pool->records[i])
-			return err_set(err, -ENOSPC,
-				       "the tables hold %d backends at most, with those that go",
-				       ABI_BACKENDS - 1);
-	}
+	if (built && built->count && balancer->from && built->running == balancer->from->conf)
+		balancer->lineage = &built->lineage;
+	else
+		ret = find_lineage(balancer);
+	if (ret)
+		return err_set(err, ret, "what was there cannot be read: %s", strerror(-ret));
+	find_all_earlier(balancer);
 	return 0;
 }
 
@@ -167,6 +114,14 @@ static void write_service_owner(struct balancer *balancer, size_t at)
 	uint64_t identity = assemble_name_identity("service", name);
 	struct abi_service *service = &balancer->tables->services[balancer->services[at]];
 
+	/* One that parts from another begins with what its flows have come by; no packet finds the
+	 * record yet. */
+	if (balancer->sources[at] != balancer->services[at]) {
+		*service = *balanced_source(balancer, at);
+		service->flags &= ~(uint32_t)ABI_SERVICE_ACCESS;
+		service->access = 0;
+		service->identity = 0;
+	}
 	if (service->identity == identity)
 		return;
 	service->identity = identity;
@@ -186,6 +141,28 @@ void places_write(struct balancer *balancer)
 		write_service_owner(balancer, i);
 }
 
+/* Of one of before. */
+static uint32_t service_record(const struct balancer *balancer, size_t before)
+{
+	return balancer->from ? balancer->from->services[before]
+			      : balancer->lineage->before.services[before].record;
+}
+
+static void keep_services(struct balancer *balancer, struct records *records)
+{
+	for (size_t i = 0; i < balancer->conf->service_count; i++) {
+		size_t before = balancer->lineage->services[i];
+		size_t source = balancer->lineage->sources[i];
+
+		if (source != LINEAGE_NONE)
+			balancer->sources[i] = service_record(balancer, source);
+		if (before == LINEAGE_NONE)
+			continue;
+		balancer->services[i] = service_record(balancer, before);
+		records_take(records, balancer->services[i]);
+	}
+}
+
 int places_claim_services(struct balancer *balancer, struct err *err)
 {
 	struct records records;
@@ -194,12 +171,12 @@ int places_claim_services(struct balancer *balancer, struct err *err)
 
 	if (ret)
 		return err_set(err, ret, "out of memory");
+	keep_services(balancer, &records);
 	for (size_t i = 0; i < balancer->conf->service_count && !ret; i++) {
-		const char *name = balancer->conf->services[i].name;
-		bool is_new;
-
-		balancer->services[i] =
-			records_claim(&records, assemble_name_identity("service", name), &is_new);
+		if (!balancer->services[i])
+			balancer->services[i] = records_claim_free(&records);
+		if (!balancer->sources[i])
+			balancer->sources[i] = balancer->services[i];
 		if (!balancer->services[i])
 			ret = err_set(err, -ENOSPC,
 				      "the tables hold %d services at most, with those that go",
@@ -212,15 +189,20 @@ int places_claim_services(struct balancer *balancer, struct err *err)
 /* The range that the pool's services point at already, if it has the right size. */
 static bool find_old_slots(const struct balancer *balancer, struct balanced_pool *pool)
 {
+	size_t before;
+
 	if (pool->from)
 		pool->first_slot = pool->from->first_slot;
 	if (balancer->from)
 		return pool->from &&
 		       pool_table_size(pool->from->pool) == pool_table_size(pool->pool);
+	before = balancer->lineage->pools[pool - balancer->pools];
+	if (before == LINEAGE_NONE)
+		return false;
 	for (uint32_t i = 1; i < ABI_SERVICES; i++) {
 		const struct abi_service *service = &balancer->tables->services[i];
 
-		if (service->pool_identity == pool->identity &&
+		if (service->pool_identity == balancer->lineage->before.pools[before].name &&
 		    (uint32_t)(service->table >> 32) == pool_table_size(pool->pool)) {
 			pool->first_slot = (uint32_t)service->table;
 			return true;
@@ -420,45 +402,16 @@ static int build_pool(struct balancer *balancer, size_t at)
 	return 0;
 }
 
-static int claims_init(struct balancer *balancer, struct claims *claims)
-{
-	const struct conf *conf = balancer->conf;
-	uint64_t *pools = calloc(conf->pool_count + 1, sizeof(*pools));
-	int ret;
-
-	if (!pools)
-		return -ENOMEM;
-	for (size_t i = 0; i < conf->pool_count; i++)
-		pools[i] = assemble_name_identity("pool", conf->pools[i].name);
-	ret = records_init(&claims->records, balancer->tables->backends, ABI_BACKENDS,
-			   backend_identity);
-	if (!ret)
-		ret = heirs_init(&claims->heirs, balancer->tables, pools, conf->pool_count);
-	if (ret)
-		records_fini(&claims->records);
-	free(pools);
-	return ret;
-}
-
 int places_build_pools(struct balancer *balancer, struct err *err)
 {
 	const struct conf *conf = balancer->conf;
-	struct claims claims = {0};
-	int ret = claims_init(balancer, &claims);
+	int ret = claims_find(balancer, err);
 
-	if (ret)
-		return err_set(err, ret, "out of memory");
-	find_all_earlier(balancer);
 	for (size_t i = 0; i < conf->pool_count && !ret; i++) {
-		ret = claim_backends(balancer, &claims, i, err);
-		if (ret)
-			break;
 		ret = build_pool(balancer, i);
 		if (ret)
 			err_set(err, ret, "pool %s: cannot build its table: %s",
 				conf->pools[i].name, strerror(-ret));
 	}
-	records_fini(&claims.records);
-	heirs_fini(&claims.heirs);
 	return ret;
 }

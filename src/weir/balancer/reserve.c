@@ -29,7 +29,7 @@ static bool keeps_list(const struct balancer *balancer, size_t at, uint32_t *ret
 	const struct abi_service *service = &balancer->tables->services[balancer->services[at]];
 	size_t before = balanced_service_before(balancer, at);
 
-	if (before == SIZE_MAX ||
+	if (before == SIZE_MAX || balancer->sources[at] != balancer->services[at] ||
 	    !access_same(&balancer->from->conf->services[before], &balancer->conf->services[at]))
 		return false;
 	*ret_list = service->flags & ABI_SERVICE_ACCESS ? service->access : 0;

@@ -9,6 +9,7 @@
 
 #include "weir/balancer/balancer.h"
 #include "weir/balancer/survey.h"
+#include "weir/lineage/lineage.h"
 #include "weir/tables/access.h"
 #include "weir/tables/tiers.h"
 #include "weir/tables/vips.h"
@@ -48,8 +49,11 @@ struct balancer {
 	struct reserved *reserved;   /* the same: NULL: nothing is */
 	struct balanced_pool *pools;
 	uint32_t *services;      /* records */
-	uint64_t *flip_until_ms; /* of services; 0: none is under way */
-	bool *flips_now;         /* of services: it begins with this balancer */
+	uint32_t *sources;       /* while it begins: of services: the record of who had its flows */
+	struct lineage *lineage; /* while places are sought: who goes on as whom */
+	struct lineage own_lineage; /* it, if it was not found before (built.h) */
+	uint64_t *flip_until_ms;    /* of services; 0: none is under way */
+	bool *flips_now;            /* of services: it begins with this balancer */
 	uint64_t flips_from_ms;
 	bool no_room_for_flips; /* old tables had to be given up */
 	struct survey survey;
@@ -72,11 +76,25 @@ static inline uint64_t *balanced_slots(const struct balancer *balancer,
 	return balancer->tables->slots + pool->first_slot;
 }
 
-/* Where the balancer from which this one takes over has the service of that record; SIZE_MAX:
- * nowhere. */
+/* Where the balancer from which this one takes over has the service whose flows it has now;
+ * SIZE_MAX: nowhere. */
 size_t balanced_service_before(const struct balancer *balancer, size_t service);
+/* The record that says of the service what was, until all is written: its own, or that of the one
+ * from which it parts. */
+static inline struct abi_service *balanced_source(const struct balancer *balancer, size_t service)
+{
+	return &balancer->tables->services[balancer->sources[service]];
+}
 
-/* --- places.c: 0, or -errno and err; nothing of it is written --- */
+/* --- claims.c: 0, or -errno and err; nothing of it is written --- */
+
+/* Each member of each pool gets a record. */
+int claims_find(struct balancer *balancer, struct err *err);
+
+/* --- places.c: the same --- */
+
+/* Who goes on as whom. */
+int places_find_lineage(struct balancer *balancer, struct err *err);
 
 /* Builds the pools, with records for their members. */
 int places_build_pools(struct balancer *balancer, struct err *err);

@@ -103,6 +103,7 @@ static bool take_over(struct generation_pool *known, struct generation_pool *poo
 {
 	bool turned = !known || !is_same(&known->now, &pool->now);
 
+	pool->is_done = true;
 	if (!known)
 		return true;
 	if (turned) {
@@ -114,13 +115,61 @@ static bool take_over(struct generation_pool *known, struct generation_pool *poo
 		pool->switched_ms = known->switched_ms;
 		known->before = (struct generation){0};
 	}
-	return turned;
+	known->is_done = true;
+	return turned || strcmp(known->name, pool->name) != 0;
+}
+
+/* Nobody's yet; by its name, or by what it is made of. */
+static struct generation_pool *find_named(const struct generations *generations,
+					  const struct generation_pool *pool, size_t near)
+{
+	struct generation_pool *found = find(generations, pool->name, near);
+
+	return found && !found->is_done ? found : NULL;
+}
+
+static struct generation_pool *find_same(const struct generations *generations,
+					 const struct generation_pool *pool, size_t near)
+{
+	struct generation_pool *named = find_named(generations, pool, near);
+
+	if (named && is_same(&named->now, &pool->now))
+		return named;
+	for (size_t i = 0; i < generations->count; i++) {
+		if (!generations->pools[i].is_done &&
+		    is_same(&generations->pools[i].now, &pool->now))
+			return &generations->pools[i];
+	}
+	return NULL;
+}
+
+/* Names may have been swapped. So first those that are the same under the same name, then those
+ * that are the same, and the others are what their names say. */
+static bool take_all(struct generations *generations, struct generations *fresh, uint64_t wall_ms)
+{
+	bool changed = generations->count != fresh->count;
+
+	for (size_t i = 0; i < generations->count; i++)
+		generations->pools[i].is_done = false;
+	for (int pass = 0; pass < 3; pass++) {
+		for (size_t i = 0; i < fresh->count; i++) {
+			struct generation_pool *pool = &fresh->pools[i], *known;
+
+			if (pool->is_done)
+				continue;
+			known = pass == 1 ? find_same(generations, pool, i)
+					  : find_named(generations, pool, i);
+			if (pass == 2 || (known && is_same(&known->now, &pool->now)))
+				changed |= take_over(known, pool, wall_ms);
+		}
+	}
+	return changed;
 }
 
 int generations_turn(struct generations *generations, const struct conf *conf, uint64_t wall_ms)
 {
 	struct generations fresh = {calloc(conf->pool_count + 1, sizeof(*fresh.pools)), 0};
-	bool changed = generations->count != conf->pool_count;
+	bool changed;
 	int error = fresh.pools ? 0 : -ENOMEM;
 
 	for (; !error && fresh.count < conf->pool_count; fresh.count++) {
@@ -133,9 +182,7 @@ int generations_turn(struct generations *generations, const struct conf *conf, u
 		generations_fini(&fresh);
 		return error;
 	}
-	for (size_t i = 0; i < fresh.count; i++)
-		changed |= take_over(find(generations, fresh.pools[i].name, i), &fresh.pools[i],
-				     wall_ms);
+	changed = take_all(generations, &fresh, wall_ms);
 	generations_fini(generations);
 	*generations = fresh;
 	return changed;

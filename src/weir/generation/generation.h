@@ -36,6 +36,7 @@ struct generation_pool {
 	char name[CONF_NAME_MAX + 1];
 	struct generation now, before; /* before without members: it never changed */
 	uint64_t switched_ms;
+	bool is_done; /* while it turns: taken over, or taken care of */
 };
 
 /* Zero-initialise. */

@@ -130,12 +130,31 @@ struct next {
 	const struct conf *conf;
 	struct balancer *balancer;
 	struct watch_next watch;
+	struct overrides overrides;
 };
+
+/* With what operators have set, as it will be: packets are to meet it from the first. */
+static int prepare_balancer(struct app *app, struct next *next, struct built *built,
+			    struct err *err)
+{
+	struct balancer_start start = app_balancer_start(app);
+	struct overrides present = app->overrides;
+	int ret;
+
+	/* Others serve until those that are new are known to be well. */
+	start.unchecked = POOL_UNKNOWN;
+	start.built = built;
+	if (requests_follow(app, next->conf, built, &next->overrides))
+		return err_set(err, -ENOMEM, "out of memory");
+	app->overrides = next->overrides;
+	ret = balancer_prepare(next->conf, app->balancer, &start, &next->balancer, err);
+	app->overrides = present;
+	return ret;
+}
 
 /* All that can fail. 0, or err and nothing has changed. */
 static int prepare(struct app *app, struct next *next, struct built *built, struct err *err)
 {
-	struct balancer_start start = app_balancer_start(app);
 	const char *fixed = needs_restart(&app->conf->node, &next->conf->node);
 	int ret;
 
@@ -145,12 +164,8 @@ static int prepare(struct app *app, struct next *next, struct built *built, stru
 	if (ret)
 		return ret;
 	ret = dp_need(app->dp, balancer_features(next->conf), err);
-	if (ret)
-		return ret;
-	/* Others serve until those that are new are known to be well. */
-	start.unchecked = POOL_UNKNOWN;
-	start.built = built;
-	ret = balancer_prepare(next->conf, app->balancer, &start, &next->balancer, err);
+	if (!ret)
+		ret = prepare_balancer(app, next, built, err);
 	if (ret)
 		return ret;
 	next->watch = (struct watch_next){
@@ -174,6 +189,7 @@ static void commit(struct app *app, struct next *next)
 	app->balancer = next->balancer;
 	app->conf = next->conf;
 	watch_commit(&next->watch);
+	requests_take(app, &next->overrides);
 	requests_reload(app);
 	announcer_take(app);
 	app_settle(app);
@@ -205,6 +221,7 @@ static void apply(struct reload *reload)
 	struct err err;
 
 	if (prepare(app, &next, &reload->load.built, &err)) {
+		overrides_fini(&next.overrides);
 		conf_free(reload->load.conf);
 		refuse_for(reload, err.text);
 		return;

@@ -166,12 +166,55 @@ static void fit(struct app *app)
 	drop_strangers(app);
 	adapt(app);
 	after = overrides_to_json(&app->overrides);
-	if (!json_equal(before, after)) {
+	if (app->unsaved || !json_equal(before, after)) {
 		save(app, &err);
 		app->unsaved = err.text[0];
 	}
 	json_decref(before);
 	json_decref(after);
+}
+
+int requests_follow(const struct app *app, const struct conf *conf, const struct built *built,
+		    struct overrides *ret)
+{
+	struct lineage lineage;
+	int error;
+
+	if (!app->overrides.count)
+		return 0;
+	if (built->count)
+		return overrides_follow(&app->overrides, &built->lineage, conf, ret);
+	error = lineage_of_conf(app->conf, conf, &lineage);
+	if (error)
+		return error;
+	error = overrides_follow(&app->overrides, &lineage, conf, ret);
+	lineage_fini(&lineage);
+	return error;
+}
+
+void requests_take(struct app *app, struct overrides *overrides)
+{
+	struct overrides old = app->overrides;
+
+	app->unsaved |= old.count != overrides->count ||
+			(old.count &&
+			 memcmp(old.list, overrides->list, old.count * sizeof(*old.list)) != 0);
+	app->overrides = *overrides;
+	*overrides = (struct overrides){0};
+	overrides_fini(&old);
+}
+
+/* An earlier daemon's pools may have had other names. */
+static void follow(struct app *app)
+{
+	struct overrides followed = {0};
+	struct lineage lineage;
+
+	if (!app->overrides.count || lineage_of_tables(dp_tables(app->dp), app->conf, &lineage))
+		return;
+	if (!overrides_follow(&app->overrides, &lineage, app->conf, &followed))
+		requests_take(app, &followed);
+	lineage_fini(&lineage);
 }
 
 void requests_load(struct app *app)
@@ -186,6 +229,7 @@ void requests_load(struct app *app)
 			  "reason=%s aside=%s.damaged%s%s", log_quote(err.text).text, app->store,
 			  code ? " failed=" : "", code ? log_quote(strerror(-code)).text : "");
 	}
+	follow(app);
 	fit(app);
 	log_kept(app);
 }

@@ -17,7 +17,13 @@
 void requests_load(struct app *app);
 /* Brings what is kept into a pool that was just built. (balancer_start) */
 void requests_prepare(void *app, const struct conf *conf, size_t at, struct pool *pool);
-/* The same once another configuration runs: what is set goes on, but for backends that are gone. */
+/* What is kept as it will be with the configuration that a reload brings, whose pools may have
+ * other names: before it is prepared. `built` is what was found of it. 0 or -ENOMEM. */
+int requests_follow(const struct app *app, const struct conf *conf, const struct built *built,
+		    struct overrides *ret);
+/* It is what is kept from now on; the file is written by requests_reload. */
+void requests_take(struct app *app, struct overrides *overrides);
+/* Once another configuration runs: what is set goes on, but for backends that are gone. */
 void requests_reload(struct app *app);
 /* Requests: drain, maint, ready, weight, clear; of a struct app. */
 extern const struct daemon_op requests_ops[];

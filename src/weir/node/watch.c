@@ -263,8 +263,9 @@ static bool checks_same(const struct watch_next *next, const struct conf_pool *o
 	const struct app *app = next->app;
 	const struct conf_service *before, *after;
 	size_t pool = (size_t)(new - next->conf->pools);
+	/* Those were compared with the pool that goes on as this one. */
 	bool is_known = next->built && pool < next->built->count &&
-			strcmp(old->name, new->name) == 0;
+			next->built->lineage.pools[pool] == (size_t)(old - app->conf->pools);
 
 	if (!(is_known ? next->built->checks_same[pool] : conf_check_same(old, new)))
 		return false;
@@ -295,7 +296,8 @@ static int prepare_pool(struct watch_next *next, size_t pool, struct app_backend
 			struct err *err)
 {
 	const struct conf_pool *conf = &next->conf->pools[pool];
-	bool is_asked = false, is_same = false;
+	const struct conf_pool *asked = NULL, *old;
+	bool is_same = false;
 
 	for (size_t m = 0; m < conf->backend_count; m++) {
 		struct watch_item *item = &next->items[next->count];
@@ -306,10 +308,11 @@ static int prepare_pool(struct watch_next *next, size_t pool, struct app_backend
 			.member = m,
 			.backend = running[balancer_backend_record(next->balancer, pool, m)],
 		};
-		/* Records are by pool: all that run were in the same one. */
-		if (item->backend && !is_asked)
-			is_same = checks_same(next, conf_pool(item->backend), conf);
-		is_asked |= item->backend != NULL;
+		/* Mostly all that run were in the same one. */
+		old = item->backend ? conf_pool(item->backend) : asked;
+		if (old != asked)
+			is_same = checks_same(next, old, conf);
+		asked = old;
 		item->other_check = item->backend && !is_same;
 		if (!item->backend)
 			ret = add_backend(next, item);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "weir/balancer/assemble.h"
 #include "weir/operate/kept.h"
 #include "weir/show.h"
 
@@ -102,6 +103,47 @@ bool override_is_set(const struct override *override)
 bool override_is_empty(const struct override *override)
 {
 	return !override_is_set(override) && !override->drain_since_ms;
+}
+
+/* --- another configuration --- */
+
+/* What the pool of that name is called there. */
+static const char *name_after(const char *pool, const struct lineage *lineage,
+			      const struct conf *conf)
+{
+	uint64_t name = assemble_name_identity("pool", pool);
+
+	for (size_t i = 0; i < lineage->before.pool_count; i++) {
+		size_t heir = lineage->heirs[i];
+
+		if (lineage->before.pools[i].name == name)
+			return heir == LINEAGE_NONE ? pool : conf->pools[heir].name;
+	}
+	return pool;
+}
+
+/* Of two that come to the same name the one whose pool goes on counts, whichever is first. */
+int overrides_follow(const struct overrides *overrides, const struct lineage *lineage,
+		     const struct conf *conf, struct overrides *ret)
+{
+	for (size_t i = 0; i < overrides->count; i++) {
+		const struct override *from = &overrides->list[i];
+		const char *pool = name_after(from->pool, lineage, conf);
+		bool moves = strcmp(pool, from->pool) != 0;
+		struct override *to = overrides_find(ret, pool, from->backend), one;
+
+		if (to && !moves)
+			continue;
+		to = overrides_add(ret, pool, from->backend);
+		if (!to) {
+			overrides_fini(ret);
+			return -ENOMEM;
+		}
+		one = *from;
+		memcpy(one.pool, to->pool, sizeof(one.pool));
+		*to = one;
+	}
+	return 0;
 }
 
 /* --- as text --- */

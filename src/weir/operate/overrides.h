@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "conf/conf.h"
 #include "pool/pool.h"
+#include "weir/lineage/lineage.h"
 
 enum { OVERRIDE_WHOLE = 100 }; /* percent: nothing is taken away */
 
@@ -48,6 +49,13 @@ void overrides_remove(struct overrides *overrides, struct override *override);
 bool override_is_set(const struct override *override);
 /* Does it say nothing, so that it can be removed? */
 bool override_is_empty(const struct override *override);
+
+/*
+ * The set once `conf` takes the place of what `lineage` has as before: a pool's go with the pool,
+ * whatever it is called by then. Into an empty one. 0 or -ENOMEM.
+ */
+int overrides_follow(const struct overrides *overrides, const struct lineage *lineage,
+		     const struct conf *conf, struct overrides *ret);
 
 /* The set as JSON, a new reference; NULL: out of memory. */
 json_t *overrides_to_json(const struct overrides *overrides);

@@ -53,9 +53,11 @@ static const struct record_known *find(const struct records *records, uint64_t i
 	return bsearch(&key, records->known, records->known_count, sizeof(key), by_identity);
 }
 
-bool records_knows(const struct records *records, uint64_t identity)
+uint32_t records_known(const struct records *records, uint64_t identity)
 {
-	return find(records, identity) != NULL;
+	const struct record_known *found = find(records, identity);
+
+	return found && !records->taken[found->index] ? found->index : 0;
 }
 
 void records_take(struct records *records, uint32_t index)
@@ -63,15 +65,8 @@ void records_take(struct records *records, uint32_t index)
 	records->taken[index] = 1;
 }
 
-uint32_t records_claim(struct records *records, uint64_t identity, bool *ret_new)
+uint32_t records_claim_free(struct records *records)
 {
-	const struct record_known *found = find(records, identity);
-
-	if (found && !records->taken[found->index]) {
-		records->taken[found->index] = 1;
-		*ret_new = false;
-		return found->index;
-	}
 	/* Records that others had stay theirs until the end, for flows may be pinned to them. */
 	for (; records->next_free < records->count; records->next_free++) {
 		uint32_t index = records->next_free;
@@ -79,7 +74,6 @@ uint32_t records_claim(struct records *records, uint64_t identity, bool *ret_new
 		if (records->taken[index] || records->identity(records->table, index))
 			continue;
 		records->taken[index] = 1;
-		*ret_new = true;
 		return index;
 	}
 	return 0;

@@ -27,12 +27,11 @@ struct records {
 int records_init(struct records *records, const void *table, uint32_t count,
 		 uint64_t (*identity)(const void *table, uint32_t index));
 void records_fini(struct records *records);
-/* The record of this identity, or a free one (*ret_new). 0: none is left. Each can be claimed
- * once. */
-uint32_t records_claim(struct records *records, uint64_t identity, bool *ret_new);
-/* Is there a record of this identity? */
-bool records_knows(const struct records *records, uint64_t identity);
-/* Claims that very record, whosever it was. */
+/* The record of this identity, if nobody has claimed it yet. 0: there is none. */
+uint32_t records_known(const struct records *records, uint64_t identity);
+/* A free one. 0: none is left. */
+uint32_t records_claim_free(struct records *records);
+/* Claims that very record, whosever it was. Each can be claimed once. */
 void records_take(struct records *records, uint32_t index);
 
 /* Ranges of slots, [first, first + size). */

@@ -159,8 +159,7 @@ static void clear_listens(struct vips *vips, uint32_t place)
 	memset(vips->tables->vips[place].listens, 0, sizeof(vips->tables->vips[place].listens));
 }
 
-/* As it is written in a file. */
-static struct prefix prefix_of(const struct abi_prefix *held)
+struct prefix vips_prefix(const struct abi_prefix *held)
 {
 	struct prefix prefix = {.addr = dp_addr_back(&held->addr)};
 	uint32_t mapped = held->table == abi_prefix_table(ABI_LIST_VIPS, 1) ? DP_PREFIX_MAPPED_BITS
@@ -240,7 +239,7 @@ static size_t present_listens(const struct vips *vips, const struct prefix *vip,
 	size_t count = 0;
 
 	for (size_t i = 0; i < vips->old_count; i++) {
-		struct prefix old = prefix_of(&vips->old[i].prefix);
+		struct prefix old = vips_prefix(&vips->old[i].prefix);
 
 		if (!vips->old[i].value || old.length < length || old.length > vip->length ||
 		    addr_is4(&old.addr) != addr_is4(&vip->addr) || !prefix_has(&old, &vip->addr))
@@ -371,7 +370,7 @@ size_t vips_drop(struct vips *vips)
 
 	for (size_t i = 0; i < vips->old_count; i++) {
 		struct dp_held *old = &vips->old[i];
-		struct prefix vip = prefix_of(&old->prefix);
+		struct prefix vip = vips_prefix(&old->prefix);
 		uint8_t *use = use_of(vips, old->value);
 
 		if (!old->value || names(vips, &vip))

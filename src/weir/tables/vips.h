@@ -51,3 +51,6 @@ void vips_write(struct vips *vips);
  */
 size_t vips_drop(struct vips *vips);
 void vips_clear(struct vips *vips);
+
+/* A prefix that is held, as it is written in a file. */
+struct prefix vips_prefix(const struct abi_prefix *held);

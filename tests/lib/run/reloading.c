@@ -65,29 +65,41 @@ void reloading_all_well(void)
 	balancer_settle(reloading.balancer, reloading.now_ms);
 }
 
-void reloading_begin(const char *text)
+static void start(const char *text)
 {
-	struct balancer_start start = start_now();
+	struct balancer_start now = start_now();
 	struct err err;
 
 	reloading.conf = parse(text);
-	if (balancer_new(reloading.conf, reloading.tables, &start, &reloading.balancer, &err))
+	if (balancer_new(reloading.conf, reloading.tables, &now, &reloading.balancer, &err))
 		fail_msg("%s", err.text);
+}
+
+void reloading_begin(const char *text)
+{
+	start(text);
 	reloading_all_well();
+}
+
+void reloading_restart(const char *text)
+{
+	balancer_free(reloading.balancer);
+	conf_free(reloading.conf);
+	start(text);
 }
 
 int reloading_try(const char *text, struct err *err)
 {
-	struct balancer_start start = start_now();
+	struct balancer_start now = start_now();
 	struct conf *other = parse(text);
 	struct balancer *next;
 	struct built built = {0};
 	int ret;
 
 	if (!reloading.builds_late)
-		built_make(other, reloading.conf, start.now_ms, &built);
-	start.built = &built;
-	ret = balancer_prepare(other, reloading.balancer, &start, &next, err);
+		built_make(other, reloading.conf, now.now_ms, &built);
+	now.built = &built;
+	ret = balancer_prepare(other, reloading.balancer, &now, &next, err);
 	built_free(&built);
 	if (ret) {
 		conf_free(other);

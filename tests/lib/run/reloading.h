@@ -32,5 +32,7 @@ void reloading_begin(const char *text);
 /* Another one in its place: 0, or what balancer_prepare says. */
 int reloading_try(const char *text, struct err *err);
 void reloading_reload(const char *text);
+/* The daemon is killed; the next one starts with another file over what is in the tables. */
+void reloading_restart(const char *text);
 /* Whoever is not known yet is well. */
 void reloading_all_well(void);
