@@ -360,7 +360,7 @@ static void print_connections(const json_t *connections)
 {
 	const char *least = json_is_true(json_object_get(connections, "at_least")) ? "at least "
 										   : "";
-	const json_t *vip;
+	const json_t *vip, *space;
 	size_t i;
 
 	if (!json_is_object(connections))
@@ -371,6 +371,12 @@ static void print_connections(const json_t *connections)
 	json_array_foreach(json_object_get(connections, "vips"), i, vip)
 		printf("%sestablished connections of %s: %s%" JSON_INTEGER_FORMAT "\n",
 		       i ? "" : "\n", text(vip, "vip"), least, number(vip, "established"));
+	json_array_foreach(json_object_get(connections, "netns"), i, space)
+	{
+		if (*text(space, "error"))
+			printf("those in network namespace %s ARE NOT COUNTED: %s\n",
+			       text(space, "name"), text(space, "error"));
+	}
 }
 
 static void print_agent(const json_t *status)
