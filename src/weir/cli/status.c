@@ -187,6 +187,7 @@ static void print_override(int *notes, const json_t *backend)
 static void print_drain(int *notes, const json_t *backend)
 {
 	const json_t *left = json_object_get(backend, "drain_left_s");
+	const char *words = text(json_object_get(backend, "drain"), "words");
 	char age[AGE_MAX];
 
 	if (strcmp(text(backend, "state"), "drain") != 0)
@@ -201,6 +202,8 @@ static void print_drain(int *notes, const json_t *backend)
 		print_note(notes, "drains, %" JSON_INTEGER_FORMAT " flows left",
 			   number(backend, "flows"));
 	}
+	if (strcmp(words, "?") != 0)
+		print_note(notes, "%s", words);
 }
 
 static void print_notes(const json_t *backend)

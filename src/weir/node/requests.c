@@ -9,6 +9,8 @@
 #include "base/time.h"
 #include "weir/balancer/assemble.h"
 #include "weir/node/announcer.h"
+#include "weir/node/drains.h"
+#include "weir/node/report.h"
 #include "weir/operate/find.h"
 #include "weir/show.h"
 
@@ -216,6 +218,7 @@ static void apply(const struct target *target)
 	balancer_set_admin(balancer, target->pool, target->member, state_of(target, override),
 			   began_ms(override, now));
 	balancer_set_share(balancer, target->pool, target->member, percent_of(override), now);
+	drains_look(target->app);
 	event_note(&(struct event_about){"operator", 2, LOG_INFO, NULL},
 		   override_is_set(override) ? "backend is overridden"
 					     : "backend is as the file says",
@@ -228,6 +231,7 @@ static void apply(const struct target *target)
 void requests_reload(struct app *app)
 {
 	fit(app);
+	drains_look(app);
 	for (size_t p = 0; p < app->conf->pool_count; p++) {
 		const struct pool *pool = balancer_pool(app->balancer, p);
 
@@ -428,8 +432,30 @@ static json_t *on_clear(struct app *app, const json_t *request)
 	return refusal ? refusal : change(&target, &nothing);
 }
 
+/* What status has of it alone. */
+static json_t *on_backend(struct app *app, const json_t *request)
+{
+	struct target target = {.app = app, .conf = app->conf};
+	const char *op, *name;
+	json_t *refusal, *answer;
+	size_t at = 0;
+
+	if (json_unpack((json_t *)request, "{s:s, s:s !}", "op", &op, "backend", &name))
+		return refuse("expected a backend's name and nothing else");
+	refusal = find(name, &target);
+	if (refusal)
+		return refusal;
+	for (size_t p = 0; p < target.pool; p++)
+		at += app->conf->pools[p].backend_count;
+	answer = report_backend(app->backends[at + target.member]);
+	json_object_set_new(answer, "pool", json_string(conf_pool(&target)->name));
+	return answer;
+}
+
 json_t *requests_answer(void *app, const char *op, const json_t *request)
 {
+	if (strcmp(op, "backend") == 0)
+		return on_backend(app, request);
 	if (strcmp(op, "drain") == 0)
 		return on_state(app, request, POOL_DRAIN);
 	if (strcmp(op, "maint") == 0)
