@@ -736,13 +736,15 @@ function listens(item) {
 
 function backendWords(item) {
   const left = item.drain_left_s;
+  if (item.drain && item.drain.ended) return 'drained';
   if (item.state === 'drain') return left != null ? `drains, ${ago(left)} left` : 'drains';
   if (item.state === 'maint') return 'in maintenance';
   return item.check || item.health !== 'unknown' ? item.health : 'not checked';
 }
 
 const why = (item) =>
-  (item.next_hop ? (item.check && item.health === 'unhealthy' && item.check.last_error) || ''
+  (item.next_hop ? (item.check && item.health === 'unhealthy' && item.check.last_error) ||
+        (item.drain && item.drain.words) || ''
                  : item.next_hop_why || 'no next hop');
 
 const backendColumns = (withPool) => [column('Backend', 'name', text((item) => item.name)),

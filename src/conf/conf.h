@@ -119,6 +119,7 @@ struct conf_pool {
 	uint32_t backup_below;   /* backups serve while fewer others are usable */
 	uint64_t slow_start_ms;  /* 0: a backend that returns has all of its slots at once */
 	uint64_t drain_limit_ms; /* of the flows of a draining backend */
+	uint16_t agent_port;     /* of the backends' agents; 0: they are not asked */
 	struct conf_backend *backends;
 	size_t backend_count; /* 1 or more */
 	bool second_chance;   /* of a service of it; no key */

@@ -74,15 +74,20 @@ void host_nudge(const struct addr *addr);
 
 /* --- sockets --- */
 
-/* Established TCP connections of this network namespace, by the VIP that is their own end. */
+struct host_space;
+
+/* Established TCP connections, by the VIP that is their own end: of this network namespace, and of
+ * `spaces` (host/spaces.h). */
 enum { HOST_SOCKETS_MAX = 512 * 1024 }; /* that are looked at: some tenths of a second */
 struct host_sockets {
 	uint64_t *established; /* the caller's, of each VIP */
 	uint64_t seen;
-	bool is_cut; /* there are more: the numbers are the least that there are */
+	bool is_cut; /* there are more, or may be: the numbers are the least that there are */
 };
-/* VIPs are not in one another. 0 or -errno. (sockets.c) */
-int host_sockets_count(const struct prefix *vips, size_t count, struct host_sockets *ret);
+/* VIPs are not in one another. A space that cannot be asked is not counted, and says why. 0 or
+ * -errno. (sockets.c) */
+int host_sockets_count(const struct prefix *vips, size_t count, struct host_space *spaces,
+		       size_t space_count, struct host_sockets *ret);
 
 /* --- network namespaces --- */
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "host/host.h"
+#include "host/spaces.h"
 #include "netlink/netlink.h"
 
 struct counting {
@@ -64,7 +65,9 @@ static int on_socket(const struct nlmsghdr *message, void *arg)
 	return MNL_CB_OK;
 }
 
-static int ask_family(uint8_t family, struct counting *counting)
+enum { HERE = -1 }; /* in place of a space's descriptor */
+
+static int ask_family(int fd, uint8_t family, struct counting *counting)
 {
 	const struct inet_diag_req_v2 wanted = {
 		.sdiag_family = family,
@@ -77,10 +80,36 @@ static int ask_family(uint8_t family, struct counting *counting)
 	message->nlmsg_type = SOCK_DIAG_BY_FAMILY;
 	message->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
 	memcpy(mnl_nlmsg_put_extra_header(message, sizeof(wanted)), &wanted, sizeof(wanted));
+	if (fd != HERE)
+		return netlink_ask_on(fd, message, on_socket, counting);
 	return netlink_ask(NETLINK_SOCK_DIAG, message, on_socket, counting);
 }
 
-int host_sockets_count(const struct prefix *vips, size_t count, struct host_sockets *ret)
+static int ask(int fd, struct counting *counting)
+{
+	int error = ask_family(fd, AF_INET, counting);
+
+	/* Sockets of IPv4 that an IPv6 listener accepted are of that family. */
+	if (!error && !counting->result->is_cut)
+		error = ask_family(fd, AF_INET6, counting);
+	return error;
+}
+
+static void ask_space(struct host_space *space, struct counting *counting)
+{
+	int error;
+
+	host_space_look(space);
+	error = space->fd < 0 ? -ENOENT : ask(space->fd, counting);
+	if (error && space->fd >= 0)
+		err_set(&space->err, error, "its sockets cannot be listed: %s", strerror(-error));
+	else if (!error)
+		space->err.text[0] = '\0';
+	counting->result->is_cut |= error != 0;
+}
+
+int host_sockets_count(const struct prefix *vips, size_t count, struct host_space *spaces,
+		       size_t space_count, struct host_sockets *ret)
 {
 	struct counting counting = {.vips = vips, .vip_count = count, .result = ret};
 	int error;
@@ -96,10 +125,9 @@ int host_sockets_count(const struct prefix *vips, size_t count, struct host_sock
 			counting.hosts[counting.host_count++] = &vips[i];
 	}
 	qsort(counting.hosts, counting.host_count, sizeof(const struct prefix *), compare);
-	error = ask_family(AF_INET, &counting);
-	/* Sockets of IPv4 that an IPv6 listener accepted are of that family. */
-	if (!error && !ret->is_cut)
-		error = ask_family(AF_INET6, &counting);
+	error = ask(HERE, &counting);
+	for (size_t i = 0; !error && i < space_count && ret->seen < HOST_SOCKETS_MAX; i++)
+		ask_space(&spaces[i], &counting);
 	free(counting.hosts);
 	return error;
 }

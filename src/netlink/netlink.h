@@ -21,3 +21,9 @@ enum {
  * the kernel's, or ours; -EAGAIN after two seconds without a word.
  */
 int netlink_ask(int bus, struct nlmsghdr *request, mnl_cb_t each, void *arg);
+/*
+ * The same on a socket of the bus that is there already, and stays open: made in another network
+ * namespace, it asks for that one. What an earlier question left unread is read first; -EBUSY where
+ * that takes too long, and the next call goes on with it.
+ */
+int netlink_ask_on(int fd, struct nlmsghdr *request, mnl_cb_t each, void *arg);

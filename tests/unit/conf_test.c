@@ -293,6 +293,21 @@ static void test_agent(void **state)
 }
 
 /* A mapping shared by an anchor is read in each place; the port is the first TCP one of all. */
+/* Their connections are counted, peers or not. */
+static void test_agent_has_namespaces_without_peers(void **state)
+{
+	static const char text[] = "agent: {interfaces: [e], balancers: [10.0.0.1], "
+				   "vips: [192.0.2.1], netns: [web]}\n";
+	struct err_list errors = {0};
+	struct conf_agent *agent;
+
+	(void)state;
+	assert_int_equal(conf_agent_parse(text, strlen(text), &agent, &errors), 0);
+	assert_int_equal(agent->netns_count, 1);
+	assert_int_equal(agent->peer_count, 0);
+	conf_agent_free(agent);
+}
+
 static void test_aliases_and_ports(void **state)
 {
 	struct conf *conf = conf_expect_right(
@@ -424,9 +439,6 @@ static void test_wrong_agents(void **state)
 		{"agent: {interfaces: [e], balancers: [10.0.0.1], vips: [192.0.2.1], peers: "
 		 "[10.0.1.0/24], forward: [ipip]}\n",
 		 {{1, 76, "peers hand packets on by gue alone, expected it in forward"}}},
-		{"agent: {interfaces: [e], balancers: [10.0.0.1], vips: [192.0.2.1], netns: "
-		 "[web]}\n",
-		 {{1, 76, "netns is for packets that peers may know too, expected peers"}}},
 		{"agent: {interfaces: [e, e], balancers: [\"::/0\", 10.0.0.0/33, 10.0.0.1, "
 		 "10.0.0.1/32],"
 		 " vips: [192.0.2.1, 192.0.2.1], xdp: no}\nnode: {}\n",
@@ -559,13 +571,21 @@ static void test_manual(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_node),       cmocka_unit_test(test_pool),
-		cmocka_unit_test(test_service),    cmocka_unit_test(test_defaults),
-		cmocka_unit_test(test_agent),      cmocka_unit_test(test_aliases_and_ports),
-		cmocka_unit_test(test_warnings),   cmocka_unit_test(test_wrong_files),
-		cmocka_unit_test(test_not_yet),    cmocka_unit_test(test_wrong_agents),
-		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_manual),     cmocka_unit_test(test_backup_warnings),
+		cmocka_unit_test(test_node),
+		cmocka_unit_test(test_pool),
+		cmocka_unit_test(test_service),
+		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_agent),
+		cmocka_unit_test(test_agent_has_namespaces_without_peers),
+		cmocka_unit_test(test_aliases_and_ports),
+		cmocka_unit_test(test_warnings),
+		cmocka_unit_test(test_wrong_files),
+		cmocka_unit_test(test_not_yet),
+		cmocka_unit_test(test_wrong_agents),
+		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_manual),
+		cmocka_unit_test(test_backup_warnings),
 	};
 
 	return cmocka_run_group_tests_name("conf", tests, NULL, NULL);

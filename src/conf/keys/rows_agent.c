@@ -60,9 +60,9 @@ static const struct conf_key keys[] = {
 	 .max = CONF_NETNS_MAX,
 	 .fallback = "[]",
 	 .help = "network namespaces beside the agent's own, by their names in /run/netns, whose "
-		 "sockets serve VIPs too: who may know a packet is asked there as well, with "
-		 "peers; "
-		 "how packets get there is the host's affair"},
+		 "sockets serve VIPs too: their connections are counted, and with peers who may "
+		 "know a packet is asked there as well; how packets get there is the host's "
+		 "affair"},
 	{.path = "agent.vips",
 	 .type = CONF_TYPE_VIP,
 	 .file = CONF_FILE_AGENT,

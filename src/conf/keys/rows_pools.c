@@ -341,6 +341,18 @@ static const struct conf_key keys[] = {
 	 .fallback = "1h",
 	 .help = "the longest time that a draining backend keeps its flows; what it still has then "
 		 "is cut; 0s: no limit"},
+	{.path = "pools[].agent",
+	 .type = CONF_TYPE_MAP,
+	 .help = "the agents of the pool's backends, which count connections"},
+	{.path = "pools[].agent.port",
+	 .type = CONF_TYPE_NUMBER,
+	 AT(conf_pool, agent_port),
+	 .min = 1,
+	 .max = UINT16_MAX,
+	 .absent = "agents are not asked, and packets alone say that a drain has ended",
+	 .help = "the port of agent.admin, at the backend's address: while a backend drains its "
+		 "agent is asked, every two seconds, how many connections the pool's VIPs still "
+		 "have there"},
 	{.path = "pools[].backends",
 	 .type = CONF_TYPE_MAP,
 	 LIST_AT(conf_pool, backends, backend_count),

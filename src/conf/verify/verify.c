@@ -286,7 +286,6 @@ static void check_agent_forward(struct reader *reader, struct conf_agent *agent)
 			     "peers hand packets on by gue alone, expected it in forward");
 }
 
-/* Sockets are asked about what peers may know too. */
 static void check_netns(struct reader *reader, const struct conf_agent *agent)
 {
 	struct entries names = entries_new(reader, agent->netns_count);
@@ -294,10 +293,6 @@ static void check_netns(struct reader *reader, const struct conf_agent *agent)
 	for (size_t i = 0; i < agent->netns_count; i++)
 		entries_add(reader, &names, agent->netns[i], &agent->netns[i]);
 	entries_refuse_twins(reader, &names, "network namespace");
-	if (agent->netns_count && !agent->peer_count)
-		reader_error(reader, reader_place(reader, &agent->netns[0], start),
-			     "netns is for packets that peers may know too, expected peers beside "
-			     "it");
 }
 
 void verify_agent(struct reader *reader, struct conf_agent *agent)

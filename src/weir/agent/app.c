@@ -149,18 +149,43 @@ static void on_onwards(uv_timer_t *timer)
 		host_nudge(&others[i]);
 }
 
+static void warn_of_space(const struct host_space *space)
+{
+	event_note(&(struct event_about){"config", 0, LOG_WARN, NULL},
+		   "connections in a network namespace are not counted", "netns=%s reason=%s",
+		   space->name, log_quote(space->err.text).text);
+}
+
+/* One that was made anew would live on by our socket. */
+static void look_at_spaces(struct agent_app *app)
+{
+	for (size_t i = 0; i < app->conf->netns_count; i++) {
+		struct host_space *space = &app->spaces[i];
+		bool was_open = space->fd >= 0;
+
+		host_space_look(space);
+		if (was_open && space->fd < 0)
+			warn_of_space(space);
+	}
+}
+
 /* A balancer sends what the file does not list: its service serves nobody here. */
 static void on_hint(uv_timer_t *timer)
 {
 	struct agent_app *app = timer->data;
 	uint64_t now = agent_dp_verdict_count(app->dp, AGENT_MODE_OFF).packets;
-	uint64_t ms = now == app->modes_off ? HINT_MS : HINT_QUIET_MS;
+	bool quiet = time_now_ms() < app->hint_quiet_ms;
 
-	if (now != app->modes_off)
+	look_at_spaces(app);
+	uv_timer_start(timer, on_hint, HINT_MS, 0);
+	if (quiet)
+		return;
+	if (now != app->modes_off) {
+		app->hint_quiet_ms = time_now_ms() + HINT_QUIET_MS;
 		log_warn("packets come in a mode that is not taken in, and are left to the host",
 			 "packets=%llu key=forward", (unsigned long long)(now - app->modes_off));
+	}
 	app->modes_off = now;
-	uv_timer_start(timer, on_hint, ms, 0);
 }
 
 /* What was set for the old interface went with it. */
@@ -234,6 +259,10 @@ static int start(struct agent_app *app, struct err *err)
 	if (error)
 		return error;
 	uv_timer_start(&app->hint, on_hint, HINT_MS, 0);
+	for (size_t i = 0; i < app->conf->netns_count; i++) {
+		if (app->spaces[i].fd < 0)
+			warn_of_space(&app->spaces[i]);
+	}
 	if (app->conf->peer_count)
 		uv_timer_start(&app->onwards, on_onwards, ONWARDS_MS, ONWARDS_MS);
 	daemon_watch(&app->daemon, agent_dp_links(app->dp), reattach, app);
@@ -314,8 +343,11 @@ int agent_app_run(const struct conf_agent *conf, const char *file, bool *ret_aga
 	struct agent_app app = {.conf = conf};
 	enum daemon_end end = DAEMON_STOP;
 	const struct privileges_files files = {.first = file};
-	int error = daemon_open(&app.daemon, PRIVILEGES_AGENT, conf->name, &files, err);
+	/* While it may. */
+	int error = host_spaces_open(conf->netns, conf->netns_count, app.spaces, err);
 
+	if (!error)
+		error = daemon_open(&app.daemon, PRIVILEGES_AGENT, conf->name, &files, err);
 	if (error)
 		return error;
 	error = lock_namespace(&app, err);
@@ -337,6 +369,9 @@ int agent_app_run(const struct conf_agent *conf, const char *file, bool *ret_aga
 	}
 	*ret_again = end == DAEMON_RESTART && !app.daemon.leaves;
 	agent_metrics_close(&app);
+	/* Else the process that is called next has them. */
+	if (!*ret_again)
+		host_spaces_close(app.spaces, conf->netns_count);
 	undo(&app, error != 0, end == DAEMON_RESTART);
 	instance_unlock(&app.namespace);
 	daemon_close(&app.daemon);

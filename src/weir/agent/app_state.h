@@ -4,6 +4,7 @@
 
 #include "conf/conf.h"
 #include "engine/agent_dp.h"
+#include "host/spaces.h"
 #include "weir/agent/state.h"
 #include "weir/daemon.h"
 
@@ -20,9 +21,11 @@ struct agent_app {
 	uint32_t path_mtu;
 	struct agent_limits limits;
 	struct agent_dp *dp;
+	struct host_space spaces[CONF_NETNS_MAX]; /* of conf->netns */
 	uv_timer_t hint;
 	uv_timer_t onwards;
 	struct exporter *exporter;             /* NULL: not yet */
 	struct agent_connections *connections; /* the same */
 	uint64_t modes_off;                    /* packets, when last looked at */
+	uint64_t hint_quiet_ms;                /* no word about them before */
 };

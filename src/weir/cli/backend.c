@@ -4,9 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/time.h"
 #include "weir/cli/ask.h"
 #include "weir/command.h"
+
+enum { TIMEOUT_S_MAX = 7 * 86400, PAUSE_MS = 500, SAID_MAX = 320 };
 
 #define OPTIONS_HELP                                                                           \
 	"\n"                                                                                   \
@@ -24,10 +28,20 @@
 	"nothing has changed.\n"
 
 static const char drain_help[] =
-	"usage: weir drain BACKEND [--node NAME | --socket PATH] [--json]\n"
+	"usage: weir drain BACKEND [--wait] [--timeout SECONDS] [--node NAME | --socket PATH]\n"
+	"                  [--json]\n"
 	"\n"
 	"Takes a backend out gently: it gets no new flows, and those that it has go on until\n"
-	"they end, or until the pool's drain_limit.\n" OPTIONS_HELP LAST_HELP;
+	"they end, or until the pool's drain_limit.\n" OPTIONS_HELP
+	"      --wait         until that has ended: by the connections that its agent counts,\n"
+	"                     where the pool has an agent.port, else by the packets that come\n"
+	"      --timeout SECONDS  wait so long at most; without it, as long as it takes\n" ASK_HELP
+	"  -j, --json         the answer, as JSON; after waiting, what status has of the backend\n"
+	"      --help         this text\n"
+	"\n"
+	"Exit status: 0, packets meet it by now, and with --wait its drain has ended; 1 when none\n"
+	"answers or it is refused, and nothing has changed; or when it does not drain any more,\n"
+	"or still has not ended after the timeout.\n";
 
 static const char maint_help[] =
 	"usage: weir maint BACKEND [--node NAME | --socket PATH] [--json]\n"
@@ -55,7 +69,8 @@ static const char weight_help[] =
 struct request {
 	const char *name; /* the command's */
 	struct ask ask;
-	bool clear, all, help;
+	bool clear, all, help, waits;
+	unsigned timeout_s; /* 0: none */
 	const char *backend, *percent;
 };
 
@@ -111,18 +126,86 @@ static int ask(const struct request *request, json_t *question)
 
 	if (status != EXIT_OK)
 		return status;
-	if (request->ask.json)
-		ask_print_json(answer);
-	else if (json_object_get(answer, "cleared"))
+	if (json_object_get(answer, "cleared") && !request->ask.json)
 		printf("cleared: %d\n", number(answer, "cleared"));
-	else
+	else if (!request->ask.json)
 		print_state(answer);
+	else if (!request->waits)
+		ask_print_json(answer);
+	fflush(stdout);
 	warn(request->name, answer);
 	json_decref(answer);
 	return EXIT_OK;
 }
 
+/* --- waiting --- */
+
+/* Says how far it is, when that is another word than the last. Whether it has ended. */
+static bool look_at_drain(const struct request *request, const json_t *backend, char *said)
+{
+	const json_t *drain = json_object_get(backend, "drain");
+	const char *words = json_string_value(json_object_get(drain, "words"));
+	size_t shown = words ? strcspn(words, "0123456789") : 0;
+
+	/* Seconds that pass are no news. */
+	if (words && !request->ask.json &&
+	    (shown == 0 ? strcmp(words, said) != 0 : strncmp(words, said, shown) != 0)) {
+		printf("%s/%s: %s\n", text(backend, "pool"), text(backend, "name"), words);
+		fflush(stdout);
+	}
+	if (words)
+		snprintf(said, SAID_MAX, "%s", words);
+	return json_is_true(json_object_get(drain, "ended"));
+}
+
+static int wait_for_end(const struct request *request)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
+	uint64_t deadline = request->timeout_s ? time_now_ms() + request->timeout_s * 1000ULL
+					       : UINT64_MAX;
+	char said[SAID_MAX] = "";
+
+	for (;;) {
+		json_t *backend;
+		bool ended, drains;
+		int status = ask_daemon(
+			&request->ask, request->name,
+			json_pack("{s:s, s:s}", "op", "backend", "backend", request->backend),
+			&backend);
+
+		if (status != EXIT_OK)
+			return status;
+		ended = look_at_drain(request, backend, said);
+		drains = strcmp(text(backend, "state"), "drain") == 0;
+		if (ended && drains && request->ask.json)
+			ask_print_json(backend);
+		json_decref(backend);
+		if (!drains)
+			return command_fail(request->name, "%s does not drain any more",
+					    request->backend);
+		if (ended)
+			return EXIT_OK;
+		if (time_now_ms() >= deadline)
+			return command_fail(request->name,
+					    "its drain has not ended after %u s: %s; it goes on",
+					    request->timeout_s, said);
+		nanosleep(&pause, NULL);
+	}
+}
+
 /* --- the command line --- */
+
+static int parse_timeout(struct request *request, const char *value)
+{
+	char *end;
+	long seconds = strtol(value, &end, 10);
+
+	if (end == value || *end || seconds < 1 || seconds > TIMEOUT_S_MAX)
+		return command_usage_error(request->name, "--timeout: %s, expected 1 to %d seconds",
+					   value, TIMEOUT_S_MAX);
+	request->timeout_s = (unsigned)seconds;
+	return EXIT_OK;
+}
 
 /* Options and the words that follow, of which there may be `most`. EXIT_OK or EXIT_USAGE. */
 static int parse(int argc, char **argv, const struct option *options, int most, struct request *ret)
@@ -135,6 +218,8 @@ static int parse(int argc, char **argv, const struct option *options, int most, 
 		case 'h': ret->help = true; return EXIT_OK;
 		case 'c': ret->clear = true; break;
 		case 'a': ret->all = true; break;
+		case 'w': ret->waits = true; break;
+		case 't': status = parse_timeout(ret, optarg); break;
 		default: status = ask_option(&ret->ask, ret->name, option, optarg);
 		}
 	}
@@ -155,9 +240,8 @@ static int show_help(const char *help)
 	return EXIT_OK;
 }
 
-static int set_state(int argc, char **argv, const char *help)
+static int set_state(int argc, char **argv, const struct option *options, const char *help)
 {
-	static const struct option options[] = {ASK_OPTIONS, {0}};
 	struct request request = {0};
 	int status = parse(argc, argv, options, 1, &request);
 
@@ -165,17 +249,27 @@ static int set_state(int argc, char **argv, const char *help)
 		return status ? status : show_help(help);
 	if (!request.backend)
 		return command_usage_error(argv[0], "which BACKEND?");
-	return ask(&request, json_pack("{s:s, s:s}", "op", argv[0], "backend", request.backend));
+	if (request.timeout_s && !request.waits)
+		return command_usage_error(argv[0], "--timeout goes with --wait");
+	status = ask(&request, json_pack("{s:s, s:s}", "op", argv[0], "backend", request.backend));
+	return status || !request.waits ? status : wait_for_end(&request);
 }
 
 int command_drain(int argc, char **argv)
 {
-	return set_state(argc, argv, drain_help);
+	static const struct option options[] = {{"wait", no_argument, NULL, 'w'},
+						{"timeout", required_argument, NULL, 't'},
+						ASK_OPTIONS,
+						{0}};
+
+	return set_state(argc, argv, options, drain_help);
 }
 
 int command_maint(int argc, char **argv)
 {
-	return set_state(argc, argv, maint_help);
+	static const struct option options[] = {ASK_OPTIONS, {0}};
+
+	return set_state(argc, argv, options, maint_help);
 }
 
 int command_ready(int argc, char **argv)

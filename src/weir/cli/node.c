@@ -20,7 +20,7 @@ static const char help[] =
 	"\n"
 	"drain: takes the node out of use. Its routes are announced as ones to avoid for the time\n"
 	"of bgp.graceful_shutdown, then withdrawn; it forwards what still comes, and drain waits\n"
-	"until nothing has for 3 seconds. It holds over a restart too. undrain: ends that.\n"
+	"until no packet has for 3 seconds. It holds over a restart too. undrain: ends that.\n"
 	"Flows that go on by other nodes find their backends there by the same tables; those of\n"
 	"slots in transition may not, so drain warns of these.\n"
 	"\n"

@@ -187,6 +187,7 @@ static void print_override(int *notes, const json_t *backend)
 static void print_drain(int *notes, const json_t *backend)
 {
 	const json_t *left = json_object_get(backend, "drain_left_s");
+	const char *words = text(json_object_get(backend, "drain"), "words");
 	char age[AGE_MAX];
 
 	if (strcmp(text(backend, "state"), "drain") != 0)
@@ -201,6 +202,8 @@ static void print_drain(int *notes, const json_t *backend)
 		print_note(notes, "drains, %" JSON_INTEGER_FORMAT " flows left",
 			   number(backend, "flows"));
 	}
+	if (strcmp(words, "?") != 0)
+		print_note(notes, "%s", words);
 }
 
 static void print_notes(const json_t *backend)
@@ -360,7 +363,7 @@ static void print_connections(const json_t *connections)
 {
 	const char *least = json_is_true(json_object_get(connections, "at_least")) ? "at least "
 										   : "";
-	const json_t *vip;
+	const json_t *vip, *space;
 	size_t i;
 
 	if (!json_is_object(connections))
@@ -371,6 +374,12 @@ static void print_connections(const json_t *connections)
 	json_array_foreach(json_object_get(connections, "vips"), i, vip)
 		printf("%sestablished connections of %s: %s%" JSON_INTEGER_FORMAT "\n",
 		       i ? "" : "\n", text(vip, "vip"), least, number(vip, "established"));
+	json_array_foreach(json_object_get(connections, "netns"), i, space)
+	{
+		if (*text(space, "error"))
+			printf("those in network namespace %s ARE NOT COUNTED: %s\n",
+			       text(space, "name"), text(space, "error"));
+	}
 }
 
 static void print_agent(const json_t *status)

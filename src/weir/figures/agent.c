@@ -22,24 +22,35 @@ struct agent_connections {
 	int error;
 };
 
-static const struct agent_app *agent_of(const struct scrape *scrape)
+static struct agent_app *agent_of(const struct scrape *scrape)
 {
 	return scrape->app;
 }
 
 /* --- connections --- */
 
-static const struct agent_connections *look(const struct agent_app *app)
+static const struct agent_connections *look(struct agent_app *app)
 {
 	struct agent_connections *connections = app->connections;
 	uint64_t now_ms = time_now_ms();
 
 	if (!connections->looked_ms || now_ms - connections->looked_ms > AGE_MS) {
 		connections->error = host_sockets_count(app->conf->vips, app->conf->vip_count,
+							app->spaces, app->conf->netns_count,
 							&connections->sockets);
 		connections->looked_ms = now_ms;
 	}
 	return connections;
+}
+
+static json_t *report_spaces(const struct agent_app *app)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < app->conf->netns_count; i++)
+		json_array_append_new(list, json_pack("{s:s, s:s}", "name", app->conf->netns[i],
+						      "error", app->spaces[i].err.text));
+	return list;
 }
 
 json_t *agent_connections_report(struct agent_app *app)
@@ -59,9 +70,9 @@ json_t *agent_connections_report(struct agent_app *app)
 						prefix_format_short(&app->conf->vips[i], text),
 						"established",
 						(json_int_t)connections->sockets.established[i]));
-	return json_pack("{s:s, s:b, s:o}", "error",
+	return json_pack("{s:s, s:b, s:o, s:o}", "error",
 			 connections->error ? strerror(-connections->error) : "", "at_least",
-			 connections->sockets.is_cut, "vips", vips);
+			 connections->sockets.is_cut, "netns", report_spaces(app), "vips", vips);
 }
 
 static size_t count_vips(const struct scrape *scrape)
@@ -173,8 +184,9 @@ static const struct family families[] = {
 	{"weir_agent_answers_from_vip_port", METRIC_COUNTER,
 	 "packets that left from a VIP's port in place of the server's own", NULL, sample_ports},
 	{"weir_agent_connections", METRIC_GAUGE,
-	 "established TCP connections of the VIP, in the agent's network namespace", count_vips,
-	 sample_established},
+	 "established TCP connections of the VIP, in the agent's network namespace and in those of "
+	 "agent.netns",
+	 count_vips, sample_established},
 	{"weir_agent_connections_cut", METRIC_GAUGE,
 	 "1: there are more, for not all sockets were looked at, or they cannot be", NULL,
 	 sample_cut},
@@ -217,7 +229,13 @@ static void answer_events(void *arg, struct http_exchange *exchange)
 	events_reply(((struct agent_app *)arg)->daemon.events, exchange);
 }
 
+static void answer_connections(void *arg, struct http_exchange *exchange)
+{
+	exporter_reply_json(exchange, 200, agent_connections_report(arg));
+}
+
 static const struct http_route routes[] = {
+	{.path = "/api/v1/connections", .handler = answer_connections},
 	{.path = "/api/v1/events", .handler = answer_events},
 	{.path = "/api/v1/status", .handler = answer_status},
 };

@@ -10,5 +10,6 @@
 int agent_metrics_open(struct agent_app *app, struct err *err);
 void agent_metrics_close(struct agent_app *app);
 
-/* {"error", "at_least", "vips": [{"vip", "established"}]}; a new reference. */
+/* {"error", "at_least", "netns": [{"name", "error"}], "vips": [{"vip", "established"}]}; a new
+ * reference. */
 json_t *agent_connections_report(struct agent_app *app);

@@ -3,6 +3,7 @@
  * no more than writing it. */
 #include "base/time.h"
 #include "weir/figures/node.h"
+#include "weir/node/drains.h"
 #include "weir/node/watch.h"
 #include "weir/show.h"
 
@@ -210,6 +211,37 @@ static void sample_backend_flows(struct scrape *scrape, size_t at)
 		    balancer_flows(backend->app->balancer, backend->pool, backend->member));
 }
 
+/* None but for those that drain. */
+static void sample_backend_drained(struct scrape *scrape, size_t at)
+{
+	const struct app_backend *backend = backend_at(scrape, at);
+	bool ended;
+
+	if (drains_has(backend, &ended))
+		put_backend(scrape, backend, ended);
+}
+
+static void sample_backend_connections(struct scrape *scrape, size_t at)
+{
+	const struct app_backend *backend = backend_at(scrape, at);
+	uint64_t connections;
+
+	if (drains_connections(backend, &connections))
+		put_backend(scrape, backend, connections);
+}
+
+static void sample_agents_asked(struct scrape *scrape, size_t at)
+{
+	(void)at;
+	metrics_sample(&scrape->text, NULL, 0, drains_counts(scrape_app(scrape)).asked);
+}
+
+static void sample_agents_failed(struct scrape *scrape, size_t at)
+{
+	(void)at;
+	metrics_sample(&scrape->text, NULL, 0, drains_counts(scrape_app(scrape)).failed);
+}
+
 static void sample_backend_hop(struct scrape *scrape, size_t at)
 {
 	const struct app_backend *backend = backend_at(scrape, at);
@@ -315,6 +347,16 @@ static const struct family families[] = {
 	{"weir_backend_remembered_flows", METRIC_GAUGE,
 	 "its flows in the flow table, when that was last looked through", count_backends,
 	 sample_backend_flows},
+	{"weir_backend_drained", METRIC_GAUGE,
+	 "of backends that drain, 1: that has ended, by what its agent counts or by packets",
+	 count_backends, sample_backend_drained},
+	{"weir_backend_drain_connections", METRIC_GAUGE,
+	 "of backends that drain, connections that they have by their agents, from all nodes",
+	 count_backends, sample_backend_connections},
+	{"weir_agents_asked", METRIC_COUNTER, "questions to agents of backends that drain", NULL,
+	 sample_agents_asked},
+	{"weir_agents_failed", METRIC_COUNTER,
+	 "of these, those without an answer that can be believed", NULL, sample_agents_failed},
 	{"weir_backend_next_hop", METRIC_GAUGE, "1: the way to it is known", count_backends,
 	 sample_backend_hop},
 	{"weir_check_latency_seconds", METRIC_GAUGE, "what its last successful check took",

@@ -38,9 +38,11 @@ static json_t *report_drain(const struct announcer *announcer)
 
 	if (drain->phase == DRAIN_NONE)
 		return json_null();
-	return json_pack("{s:s, s:f, s:o, s:f}", "phase", drain_phase_name(drain->phase), "phase_s",
-			 (double)(time_now_ms() - drain->since_ms) / 1e3, "since_s",
-			 since(announcer->by_hand.drain_since_ms), "packets_per_s", drain->rate);
+	/* Agents cannot tell by which node a connection comes. */
+	return json_pack("{s:s, s:f, s:o, s:f, s:s}", "phase", drain_phase_name(drain->phase),
+			 "phase_s", (double)(time_now_ms() - drain->since_ms) / 1e3, "since_s",
+			 since(announcer->by_hand.drain_since_ms), "packets_per_s", drain->rate,
+			 "judged_by", "packets");
 }
 
 /* But for the VIPs, of which there may be many. */

@@ -25,6 +25,7 @@
 #include "weir/node/app_state.h"
 #include "weir/node/attach.h"
 #include "weir/node/capturer.h"
+#include "weir/node/drains.h"
 #include "weir/node/history.h"
 #include "weir/node/reload.h"
 #include "weir/node/requests.h"
@@ -274,6 +275,8 @@ static int start(struct app *app, struct err *err)
 	if (ret)
 		return err_set(err, ret, "health checks: %s", strerror(-ret));
 	ret = watch_start(app, err);
+	if (!ret)
+		ret = drains_open(app, err);
 	if (ret)
 		return ret;
 	app_settle(app);
@@ -303,6 +306,7 @@ static void stop_work(struct app *app)
 {
 	reload_close(app);
 	announcer_close(app);
+	drains_close(app);
 	watch_close(app);
 	uv_close((uv_handle_t *)&app->deadline, NULL);
 	uv_close((uv_handle_t *)&app->settle, NULL);

@@ -30,10 +30,13 @@ struct app_backend {
 	bool awaits;                /* its next hop, before it is told to be healthy */
 	struct health_check *check; /* NULL: the pool has no check */
 	struct nexthop_watch *nexthop;
-	struct log_limit log; /* a backend that flaps must not fill the log */
+	struct draining *draining; /* NULL: it does not drain (drains.c) */
+	struct log_limit log;      /* a backend that flaps must not fill the log */
 };
 
 struct announcer;
+struct drains;
+struct draining;
 struct exporter;
 struct capturer;
 
@@ -61,6 +64,7 @@ struct app {
 	bool generations_unsaved;
 	struct exporter *exporter;        /* what the admin port shows; NULL: not yet */
 	struct metrics_histogram updates; /* of slots: app_settle */
+	struct drains *drains;            /* of backends; NULL: not yet */
 	struct reload *reload;            /* which file is followed, and what became of it */
 };
 

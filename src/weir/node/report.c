@@ -8,6 +8,7 @@
 #include "weir/node/app.h"
 #include "weir/node/app_state.h"
 #include "weir/node/attach.h"
+#include "weir/node/drains.h"
 #include "weir/node/reload.h"
 #include "weir/node/report.h"
 #include "weir/node/requests.h"
@@ -84,6 +85,7 @@ json_t *report_backend(const struct app_backend *backend)
 			   nexthop->resolved && nexthop->on_link, "next_hop_why",
 			   nexthop->resolved ? "" : nexthop->why);
 	requests_show(backend->app, backend->pool, backend->member, object);
+	json_object_set_new(object, "drain", drains_report(backend));
 	return object;
 }
 

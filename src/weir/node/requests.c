@@ -9,6 +9,8 @@
 #include "base/time.h"
 #include "weir/balancer/assemble.h"
 #include "weir/node/announcer.h"
+#include "weir/node/drains.h"
+#include "weir/node/report.h"
 #include "weir/operate/find.h"
 #include "weir/show.h"
 
@@ -260,6 +262,7 @@ static void apply(const struct target *target)
 	balancer_set_admin(balancer, target->pool, target->member, state_of(target, override),
 			   began_ms(override, now));
 	balancer_set_share(balancer, target->pool, target->member, percent_of(override), now);
+	drains_look(target->app);
 	event_note(&(struct event_about){"operator", 2, LOG_INFO, NULL},
 		   override_is_set(override) ? "backend is overridden"
 					     : "backend is as the file says",
@@ -272,6 +275,7 @@ static void apply(const struct target *target)
 void requests_reload(struct app *app)
 {
 	fit(app);
+	drains_look(app);
 	for (size_t p = 0; p < app->conf->pool_count; p++) {
 		const struct pool *pool = balancer_pool(app->balancer, p);
 
@@ -475,6 +479,27 @@ static json_t *on_clear(void *arg, const struct daemon_request *request)
 	return refusal ? refusal : change(&target, &nothing);
 }
 
+/* What status has of it alone. */
+static json_t *on_backend(void *arg, const struct daemon_request *request)
+{
+	struct app *app = arg;
+	struct target target = {.app = app, .conf = app->conf};
+	const char *op, *name;
+	json_t *refusal, *answer;
+	size_t at = 0;
+
+	if (json_unpack((json_t *)request->json, "{s:s, s:s !}", "op", &op, "backend", &name))
+		return refuse("expected a backend's name and nothing else");
+	refusal = find(name, &target);
+	if (refusal)
+		return refusal;
+	for (size_t p = 0; p < target.pool; p++)
+		at += app->conf->pools[p].backend_count;
+	answer = report_backend(app->backends[at + target.member]);
+	json_object_set_new(answer, "pool", json_string(conf_pool(&target)->name));
+	return answer;
+}
+
 static json_t *on_drain(void *app, const struct daemon_request *request)
 {
 	return set_state_of(app, request, POOL_DRAIN);
@@ -491,9 +516,13 @@ static json_t *on_ready(void *app, const struct daemon_request *request)
 }
 
 const struct daemon_op requests_ops[] = {
-	{"drain", DAEMON_CHANGES, on_drain}, {"maint", DAEMON_CHANGES, on_maint},
-	{"ready", DAEMON_CHANGES, on_ready}, {"weight", DAEMON_CHANGES, on_weight},
-	{"clear", DAEMON_CHANGES, on_clear}, {0},
+	{"drain", DAEMON_CHANGES, on_drain},
+	{"maint", DAEMON_CHANGES, on_maint},
+	{"ready", DAEMON_CHANGES, on_ready},
+	{"weight", DAEMON_CHANGES, on_weight},
+	{"clear", DAEMON_CHANGES, on_clear},
+	{"backend", DAEMON_READS, on_backend},
+	{0},
 };
 
 /* --- for status --- */

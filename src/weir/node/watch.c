@@ -11,6 +11,7 @@
 #include "base/time.h"
 #include "conf/diff.h"
 #include "weir/node/attach.h"
+#include "weir/node/drains.h"
 #include "weir/probing/probing.h"
 
 enum { VLANS_TEXT_MAX = 12 }; /* "4094.4094" */
@@ -171,6 +172,7 @@ static void on_nexthop(void *arg, const struct nexthop *nexthop)
 
 static void end_backend(struct app_backend *backend)
 {
+	drains_forget(backend);
 	if (backend->check)
 		health_remove(backend->check);
 	if (backend->nexthop)
