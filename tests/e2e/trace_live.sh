@@ -168,7 +168,8 @@ must "are said to be such" said '(.attached | not)'
 rm -r "${PINS:?}/$TAG-lb1"
 
 # A node that was begun so has pins that only its own process sees.
-setsid ip netns exec "$TAG-lb1" "$WEIR" run --config "$DIR/lb1.yaml" >>"$DIR/lb1.log" 2>&1 </dev/null &
+setsid ip netns exec "$TAG-lb1" "$WEIR" run --config "$DIR/lb1.yaml" \
+	>>"$DIR/lb1.log" 2>&1 </dev/null &
 CHILD[lb1]=$!
 must "a node with a /sys of its own" wait_for 15 node_is_up 1
 must_not "pins nothing here" test -e "$PINS/$TAG-lb1"
