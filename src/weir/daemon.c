@@ -52,6 +52,22 @@ static void begin_end(struct daemon *daemon, enum daemon_end end)
 		daemon_end_now(daemon);
 }
 
+/*
+ * It leaves all at work already, and its sessions with routers are closed, so that nothing could be
+ * withdrawn any more. So the successor ends, which meets them again. Where somebody else starts
+ * that one it is theirs to end it.
+ */
+static void signal_late(struct daemon *daemon, int number)
+{
+	event_note(&(struct event_about){"daemon", 0, LOG_INFO, NULL},
+		   daemon->leaves ? "leaving at once" : "the successor will be stopped",
+		   "signal=%d", number);
+	if (daemon->leaves)
+		uv_stop(&daemon->loop);
+	else
+		daemon->handed_signal = number;
+}
+
 static void on_signal(uv_signal_t *signal, int number)
 {
 	struct daemon *daemon = signal->data;
@@ -64,6 +80,10 @@ static void on_signal(uv_signal_t *signal, int number)
 		log_warn("SIGHUP has no effect: a restart loads a changed file "
 			 "without a gap",
 			 "file=%s", log_quote(daemon->file).text);
+		return;
+	}
+	if (daemon->end == DAEMON_RESTART) {
+		signal_late(daemon, number);
 		return;
 	}
 	event_note(&(struct event_about){"daemon", 0, LOG_INFO, NULL}, "stopping", "signal=%d",
@@ -292,24 +312,37 @@ int daemon_listen(struct daemon *daemon, daemon_report *report, daemon_request *
 			      &daemon->control, err);
 }
 
-/* A signal from now on is the successor's; one that came before has its say yet. */
+/* A signal from now on is the successor's; and so is one that came since its turn was certain: it
+ * waits for who is called. */
 static void hand_on_signals(struct daemon *daemon)
 {
 	again_hold_signals();
 	uv_run(&daemon->loop, UV_RUN_NOWAIT);
-	if (daemon->end == DAEMON_RESTART)
-		return;
-	again_take_signals();
-	uv_run(&daemon->loop, UV_RUN_DEFAULT);
+	if (daemon->handed_signal)
+		raise(daemon->handed_signal);
+}
+
+bool daemon_calls_again(const struct daemon *daemon)
+{
+	return daemon->end == DAEMON_RESTART && !daemon->leaves;
+}
+
+void daemon_let_go(const struct daemon *daemon, struct instance *instance)
+{
+	if (daemon_calls_again(daemon))
+		instance_hand_over(instance);
+	else
+		instance_unlock(instance);
 }
 
 enum daemon_end daemon_run(struct daemon *daemon)
 {
+	instance_take_no_more();
 	if (daemon->end == DAEMON_RUNS) {
 		notify_ready(daemon->file);
 		uv_run(&daemon->loop, UV_RUN_DEFAULT);
 	}
-	if (daemon->end == DAEMON_RESTART && !daemon->leaves)
+	if (daemon_calls_again(daemon))
 		hand_on_signals(daemon);
 	return daemon->end;
 }
@@ -325,7 +358,7 @@ void daemon_close(struct daemon *daemon)
 	uv_close((uv_handle_t *)&daemon->linger, NULL);
 	uv_run(&daemon->loop, UV_RUN_DEFAULT);
 	uv_loop_close(&daemon->loop);
-	instance_unlock(&daemon->instance);
+	daemon_let_go(daemon, &daemon->instance);
 	event_keep(NULL, NULL);
 	events_free(daemon->events);
 }

@@ -17,7 +17,9 @@ set -u
 
 serving() { wait_for 15 http_more $(($(http_count any) + $1)); }
 # The names that begin with this one, of either family, change places.
-swap() { sed -i "s/\\b${1}4\\b/${1}X/g; s/\\b${1}6\\b/${1}4/g; s/\\b${1}X\\b/${1}6/g" "$DIR/lb1.yaml"; }
+swap() {
+	sed -i "s/\\b${1}4\\b/${1}X/g; s/\\b${1}6\\b/${1}4/g; s/\\b${1}X\\b/${1}6/g" "$DIR/lb1.yaml"
+}
 # Which pool each VIP has by now, the IPv4 one first; and where b1 drains by hand.
 has_pools() {
 	node_status 1 | json_is "[.services | sort_by(.vips[0]) | .[] | .name, .pool] == [$1]"
