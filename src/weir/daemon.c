@@ -248,21 +248,43 @@ static json_t *on_leave(struct daemon *daemon)
 }
 
 /* Nothing is ended before who comes after is known to take the file. */
+static void on_answered(void *arg, const struct err *err)
+{
+	struct daemon *daemon = arg;
+
+	daemon->asks = NULL;
+	if (daemon->end != DAEMON_RUNS)
+		return;
+	if (err) {
+		daemon->refusal = *err;
+		event_note(&(struct event_about){"daemon", 0, LOG_ERROR, NULL}, "no restart",
+			   "reason=%s", log_quote(err->text).text);
+		return;
+	}
+	event_note(&(struct event_about){"daemon", 0, LOG_INFO, NULL}, "restarting",
+		   "asked=socket");
+	begin_end(daemon, DAEMON_RESTART);
+}
+
+/* Who is asked takes its time; how it went is asked for then. */
 static json_t *on_restart(struct daemon *daemon)
 {
 	struct err err;
 
 	if (daemon->end != DAEMON_RUNS)
 		return json_pack("{s:s}", "error", "its end is under way already");
-	if (again_prepare(daemon->file, &err)) {
-		event_note(&(struct event_about){"daemon", 0, LOG_ERROR, NULL}, "no restart",
-			   "reason=%s", log_quote(err.text).text);
+	daemon->refusal.text[0] = '\0';
+	if (!daemon->asks &&
+	    again_ask_start(&daemon->loop, daemon->file, on_answered, daemon, &daemon->asks, &err))
 		return json_pack("{s:o}", "error", show_bytes(err.text));
-	}
-	event_note(&(struct event_about){"daemon", 0, LOG_INFO, NULL}, "restarting",
-		   "asked=socket");
-	begin_end(daemon, DAEMON_RESTART);
-	return json_pack("{s:i}", "pid", (int)getpid());
+	return json_pack("{s:i, s:b}", "pid", (int)getpid(), "asks", 1);
+}
+
+static json_t *on_restart_result(const struct daemon *daemon)
+{
+	if (daemon->refusal.text[0])
+		return json_pack("{s:o}", "refused", show_bytes(daemon->refusal.text));
+	return json_pack("{s:i, s:b}", "pid", (int)getpid(), "asks", daemon->asks != NULL);
 }
 
 /* What shows and does not change. */
@@ -291,6 +313,8 @@ static json_t *on_request(void *arg, const json_t *request, bool trusted)
 		return on_leave(daemon);
 	if (op && strcmp(op, "restart") == 0)
 		return on_restart(daemon);
+	if (op && strcmp(op, "restart_result") == 0)
+		return on_restart_result(daemon);
 	if (op && daemon->request)
 		answer = daemon->request(daemon->arg, op, request);
 	if (answer)
@@ -351,6 +375,8 @@ void daemon_close(struct daemon *daemon)
 {
 	if (daemon->control)
 		control_close(daemon->control);
+	if (daemon->asks)
+		again_ask_abandon(daemon->asks);
 	for (size_t i = 0; i < sizeof(daemon->signals) / sizeof(daemon->signals[0]); i++)
 		uv_close((uv_handle_t *)&daemon->signals[i], NULL);
 	notify_close(&daemon->notify);

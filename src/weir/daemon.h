@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "bpf/links.h"
 #include "conf/conf.h"
+#include "weir/again/ask.h"
 #include "weir/instance.h"
 #include "weir/service/notify.h"
 #include "weir/service/privileges.h"
@@ -60,6 +61,8 @@ struct daemon {
 	struct log_limit carrier_log;
 	daemon_reattach *reattach;
 	void *watch_arg;
+	struct again_ask *asks; /* whether the successor takes the file; NULL: it is not asked */
+	struct err refusal;     /* what it said; "" */
 	enum daemon_end end;
 	int handed_signal; /* came amid the end before a restart; 0: none did */
 	bool leaves;       /* its end is as before a restart, but the process is not called again */
