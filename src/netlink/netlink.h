@@ -21,3 +21,10 @@ enum {
  * the kernel's, or ours; -EAGAIN after two seconds without a word.
  */
 int netlink_ask(int bus, struct nlmsghdr *request, mnl_cb_t each, void *arg);
+/*
+ * The same for a dump that the kernel may mark as interrupted (NLM_F_DUMP_INTR), as what it lists
+ * changed meanwhile: then it is asked again, some times, once `again` has forgotten what `each` was
+ * told. -EINTR: it changes all the time.
+ */
+int netlink_dump(int bus, struct nlmsghdr *request, mnl_cb_t each, void (*again)(void *arg),
+		 void *arg);

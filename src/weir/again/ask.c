@@ -2,10 +2,12 @@
 #include "weir/again/ask.h"
 
 #include <errno.h>
+#include <linux/close_range.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "weir/again/again.h"
 
@@ -137,6 +139,8 @@ static int spawn(uv_loop_t *loop, struct again_ask *ask)
 		.exit_cb = on_exit_of,
 	};
 
+	/* Libraries keep some that are not for it. */
+	close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
 	return uv_spawn(loop, &ask->process, &options);
 }
 
