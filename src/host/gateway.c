@@ -54,6 +54,14 @@ static int look(const struct nlmsghdr *message, void *arg)
 	return MNL_CB_OK;
 }
 
+static void forget(void *arg)
+{
+	struct search *search = arg;
+
+	memset(search->found, 0, sizeof(*search->found));
+	search->priority = 0;
+}
+
 int host_gateway(int family, struct host_gateway *ret, struct err *err)
 {
 	char buffer[NETLINK_REQUEST_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
@@ -67,7 +75,7 @@ int host_gateway(int family, struct host_gateway *ret, struct err *err)
 	request->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
 	route = mnl_nlmsg_put_extra_header(request, sizeof(*route));
 	route->rtm_family = (unsigned char)family;
-	error = netlink_ask(NETLINK_ROUTE, request, look, &search);
+	error = netlink_dump(NETLINK_ROUTE, request, look, forget, &search);
 	if (error)
 		return err_set(err, error, "cannot list routes: %s", strerror(-error));
 	return 0;

@@ -77,6 +77,11 @@ static int add_address(const struct nlmsghdr *message, void *arg)
 	return MNL_CB_OK;
 }
 
+static void forget_addresses(void *arg)
+{
+	((struct address_list *)arg)->count = 0;
+}
+
 int host_addresses(struct host_address **ret, size_t *ret_count, struct err *err)
 {
 	char buffer[NETLINK_REQUEST_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
@@ -89,7 +94,7 @@ int host_addresses(struct host_address **ret, size_t *ret_count, struct err *err
 	request->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
 	ifa = mnl_nlmsg_put_extra_header(request, sizeof(*ifa));
 	ifa->ifa_family = AF_UNSPEC;
-	error = netlink_ask(NETLINK_ROUTE, request, add_address, &list);
+	error = netlink_dump(NETLINK_ROUTE, request, add_address, forget_addresses, &list);
 	if (error) {
 		free(list.addresses);
 		return err_set(err, error, "cannot list addresses: %s", strerror(-error));
@@ -219,12 +224,17 @@ static int note_filter(const struct nlmsghdr *message, void *arg)
 	return MNL_CB_OK;
 }
 
+static void forget_filter(void *arg)
+{
+	*(bool *)arg = false;
+}
+
 int host_has_filters(const char *interface, bool *ret, struct err *err)
 {
 	static const uint32_t sides[] = {TC_H_MIN_INGRESS, TC_H_MIN_EGRESS};
 	bool found = false;
 
-	for (size_t i = 0; i < sizeof(sides) / sizeof(sides[0]); i++) {
+	for (size_t i = 0; i < sizeof(sides) / sizeof(sides[0]) && !found; i++) {
 		char buffer[NETLINK_REQUEST_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
 		struct nlmsghdr *request = mnl_nlmsg_put_header(buffer);
 		struct tcmsg *tc;
@@ -235,7 +245,7 @@ int host_has_filters(const char *interface, bool *ret, struct err *err)
 		tc = mnl_nlmsg_put_extra_header(request, sizeof(*tc));
 		tc->tcm_ifindex = (int)if_nametoindex(interface);
 		tc->tcm_parent = TC_H_MAKE(TC_H_CLSACT, sides[i]);
-		error = netlink_ask(NETLINK_ROUTE, request, note_filter, &found);
+		error = netlink_dump(NETLINK_ROUTE, request, note_filter, forget_filter, &found);
 		if (error)
 			return err_set(err, error, "%s: cannot list filters: %s", interface,
 				       strerror(-error));

@@ -101,6 +101,11 @@ static int look_at(const struct nlmsghdr *message, void *arg)
 	return MNL_CB_OK;
 }
 
+static void forget(void *arg)
+{
+	((struct search *)arg)->found = false;
+}
+
 int host_local_route_exists(const struct prefix *prefix, bool *ret, struct err *err)
 {
 	char buffer[NETLINK_REQUEST_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
@@ -108,8 +113,8 @@ int host_local_route_exists(const struct prefix *prefix, bool *ret, struct err *
 	int error;
 
 	search.length = wire_bytes(&prefix->addr, search.bytes);
-	error = netlink_ask(NETLINK_ROUTE, route_request(buffer, RTM_GETROUTE, NLM_F_DUMP, prefix),
-			    look_at, &search);
+	error = netlink_dump(NETLINK_ROUTE, route_request(buffer, RTM_GETROUTE, NLM_F_DUMP, prefix),
+			     look_at, forget, &search);
 	if (error)
 		return err_set(err, error, "cannot list routes: %s", strerror(-error));
 	*ret = search.found;

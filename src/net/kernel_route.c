@@ -43,14 +43,12 @@ static struct nlmsghdr *about(char *buffer, uint16_t type, uint16_t flags, uint3
 
 /* --- looking --- */
 
-/* While a table changes the kernel's listing of it may have gaps (NLM_F_DUMP_INTR): once more. */
-enum { TRIES = 10 };
-
 /* What was found, kept until all is: then the table may be changed. */
 struct look {
 	uint32_t table;
 	struct prefix *found;
 	size_t count, room;
+	size_t before; /* of the other family */
 };
 
 static bool keep(struct look *look, const struct prefix *prefix)
@@ -111,19 +109,22 @@ static int look_at(const struct nlmsghdr *message, void *arg)
 	return MNL_CB_ERROR;
 }
 
+static void forget(void *arg)
+{
+	struct look *look = arg;
+
+	look->count = look->before;
+}
+
 static int look_through(struct look *look, unsigned char family)
 {
-	size_t before = look->count;
-	int code = -EINTR;
+	char buffer[NETLINK_REQUEST_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
+	struct nlmsghdr *request = begin(buffer, RTM_GETROUTE, NLM_F_DUMP, look->table);
+	int code;
 
-	for (int i = 0; code == -EINTR && i < TRIES; i++) {
-		char buffer[NETLINK_REQUEST_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
-		struct nlmsghdr *request = begin(buffer, RTM_GETROUTE, NLM_F_DUMP, look->table);
-
-		((struct rtmsg *)mnl_nlmsg_get_payload(request))->rtm_family = family;
-		look->count = before;
-		code = netlink_ask(NETLINK_ROUTE, request, look_at, look);
-	}
+	((struct rtmsg *)mnl_nlmsg_get_payload(request))->rtm_family = family;
+	look->before = look->count;
+	code = netlink_dump(NETLINK_ROUTE, request, look_at, forget, look);
 	/* A table is made by its first route. */
 	return code == -ENOENT ? 0 : code;
 }

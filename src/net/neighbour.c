@@ -15,6 +15,7 @@ enum {
 	SETTLE_MS = 20,
 	SETTLE_AGAIN_MS = 5,
 	SETTLE_BATCH = 128, /* at most so many at once: the loop has other work */
+	RECLAIMS_MAX = 60,  /* where the kernel does not tell all, once a second */
 	QUICK_MAX = 5,      /* requests between two turns: a fight over an entry must not spin */
 };
 
@@ -278,8 +279,9 @@ void neighbours_reclaim(struct neighbours *neighbours)
 {
 	if (neighbours->reclaimed)
 		return;
-	neighbours->reclaimed = true;
-	rtnl_neigh_each(reclaim, neighbours);
+	neighbours->reclaims++;
+	neighbours->reclaimed = rtnl_neigh_each(reclaim, neighbours) == 0 ||
+				neighbours->reclaims == RECLAIMS_MAX;
 }
 
 void neighbours_expire(struct neighbours *neighbours, uint32_t ifindex)

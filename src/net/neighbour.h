@@ -41,6 +41,7 @@ struct neighbours {
 	uv_timer_t settle; /* runs while something is failing */
 	LIST_HEAD(, neighbour) buckets[NEIGHBOUR_BUCKETS];
 	TAILQ_HEAD(, neighbour) failing;
+	unsigned reclaims;
 	bool reclaimed; /* what a killed run left, if any, was given back */
 	bool unmanaged; /* the kernel knows no NTF_EXT_MANAGED */
 	neighbour_changed *changed;

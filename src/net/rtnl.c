@@ -17,6 +17,7 @@ enum {
 	ANSWER_MAX = 32 * 1024,      /* what one receive takes */
 	EVENTS_BUFFER = 4096 * 1024, /* notifications that may wait for the loop */
 	READS_MAX = 32,              /* receives a call: the loop has other work too */
+	WALKS = 5,                   /* through a list that changes */
 };
 
 static const int groups[] = {RTNLGRP_NEIGH,      RTNLGRP_LINK,        RTNLGRP_IPV4_ROUTE,
@@ -530,9 +531,8 @@ static int walk_neigh(const struct nlmsghdr *message, void *arg)
 	return MNL_CB_OK;
 }
 
-int rtnl_neigh_each(void (*each)(void *arg, const struct rtnl_neigh *neigh), void *arg)
+static int walk_once(struct walk *walk)
 {
-	struct walk walk = {each, arg};
 	struct question question;
 	struct mnl_socket *socket;
 	int code = open_query(&socket), got = MNL_CB_OK;
@@ -545,12 +545,23 @@ int rtnl_neigh_each(void (*each)(void *arg, const struct rtnl_neigh *neigh), voi
 	while (got > MNL_CB_STOP) {
 		ssize_t length = mnl_socket_recvfrom(socket, question.answer, ANSWER_MAX);
 
-		got = length < 0 ? MNL_CB_ERROR
-				 : mnl_cb_run(question.answer, (size_t)length, 0, 0, walk_neigh,
-					      &walk);
+		got = length < 0
+			      ? MNL_CB_ERROR
+			      : mnl_cb_run(question.answer, (size_t)length, 0, 0, walk_neigh, walk);
 	}
 	code = got == MNL_CB_ERROR ? -errno : 0;
 	mnl_socket_close(socket);
+	return code;
+}
+
+/* -EINTR is a signal, or the kernel's word that the list changed meanwhile (NLM_F_DUMP_INTR). */
+int rtnl_neigh_each(void (*each)(void *arg, const struct rtnl_neigh *neigh), void *arg)
+{
+	struct walk walk = {each, arg};
+	int code = walk_once(&walk);
+
+	for (int i = 1; code == -EINTR && i < WALKS; i++)
+		code = walk_once(&walk);
 	return code;
 }
 

@@ -90,7 +90,8 @@ int rtnl_link_parse(const struct nlmsghdr *message, struct rtnl_link *ret);
 /* `key` names interface and address. -ENOENT: no such entry. */
 int rtnl_neigh_get(struct rtnl *rtnl, const struct rtnl_neigh *key, struct rtnl_neigh *ret);
 
-/* Every entry of the kernel's tables, by a socket of its own: `each` may use another. */
+/* Every entry of the kernel's tables, some perhaps more than once; by a socket of its own: `each`
+ * may use another. */
 int rtnl_neigh_each(void (*each)(void *arg, const struct rtnl_neigh *neigh), void *arg);
 
 enum rtnl_ask {

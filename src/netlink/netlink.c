@@ -10,6 +10,7 @@
 enum {
 	ANSWER_MAX = 32 * 1024, /* more than the kernel puts into one read */
 	WAIT_S = 2,
+	TRIES = 10,        /* of a dump */
 	SEQUENCE = 1,      /* a socket asks once */
 	UNREAD_MAX = 4096, /* reads of what nobody wants any more */
 };
@@ -96,4 +97,16 @@ int netlink_ask_on(int fd, struct nlmsghdr *request, mnl_cb_t each, void *arg)
 	error = converse(socket, request, each, arg);
 	mnl_socket_close(socket);
 	return error;
+}
+
+int netlink_dump(int bus, struct nlmsghdr *request, mnl_cb_t each, void (*again)(void *arg),
+		 void *arg)
+{
+	int ret = netlink_ask(bus, request, each, arg);
+
+	for (int i = 1; ret == -EINTR && i < TRIES; i++) {
+		again(arg);
+		ret = netlink_ask(bus, request, each, arg);
+	}
+	return ret;
 }

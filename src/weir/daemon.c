@@ -52,6 +52,22 @@ static void begin_end(struct daemon *daemon, enum daemon_end end)
 		daemon_end_now(daemon);
 }
 
+/*
+ * It leaves all at work already, and its sessions with routers are closed, so that nothing could be
+ * withdrawn any more. So the successor ends, which meets them again. Where somebody else starts
+ * that one it is theirs to end it.
+ */
+static void signal_late(struct daemon *daemon, int number)
+{
+	event_note(&(struct event_about){"daemon", 0, LOG_INFO, NULL},
+		   daemon->leaves ? "leaving at once" : "the successor will be stopped",
+		   "signal=%d", number);
+	if (daemon->leaves)
+		uv_stop(&daemon->loop);
+	else
+		daemon->handed_signal = number;
+}
+
 static void on_signal(uv_signal_t *signal, int number)
 {
 	struct daemon *daemon = signal->data;
@@ -64,6 +80,10 @@ static void on_signal(uv_signal_t *signal, int number)
 		log_warn("SIGHUP has no effect: a restart loads a changed file "
 			 "without a gap",
 			 "file=%s", log_quote(daemon->file).text);
+		return;
+	}
+	if (daemon->end == DAEMON_RESTART) {
+		signal_late(daemon, number);
 		return;
 	}
 	event_note(&(struct event_about){"daemon", 0, LOG_INFO, NULL}, "stopping", "signal=%d",
@@ -234,6 +254,25 @@ static json_t *on_leave(void *arg, const struct daemon_request *request)
 }
 
 /* Nothing is ended before who comes after is known to take the file. */
+static void on_answered(void *arg, const struct err *err)
+{
+	struct daemon *daemon = arg;
+
+	daemon->asks = NULL;
+	if (daemon->end != DAEMON_RUNS)
+		return;
+	if (err) {
+		daemon->refusal = *err;
+		event_note(&(struct event_about){"daemon", 0, LOG_ERROR, NULL}, "no restart",
+			   "reason=%s", log_quote(err->text).text);
+		return;
+	}
+	event_note(&(struct event_about){"daemon", 0, LOG_INFO, NULL}, "restarting",
+		   "asked=socket");
+	begin_end(daemon, DAEMON_RESTART);
+}
+
+/* Who is asked takes its time; how it went is asked for then. */
 static json_t *on_restart(void *arg, const struct daemon_request *request)
 {
 	struct daemon *daemon = arg;
@@ -242,15 +281,21 @@ static json_t *on_restart(void *arg, const struct daemon_request *request)
 	(void)request;
 	if (daemon->end != DAEMON_RUNS)
 		return json_pack("{s:s}", "error", "its end is under way already");
-	if (again_prepare(daemon->file, &err)) {
-		event_note(&(struct event_about){"daemon", 0, LOG_ERROR, NULL}, "no restart",
-			   "reason=%s", log_quote(err.text).text);
+	daemon->refusal.text[0] = '\0';
+	if (!daemon->asks &&
+	    again_ask_start(&daemon->loop, daemon->file, on_answered, daemon, &daemon->asks, &err))
 		return json_pack("{s:o}", "error", show_bytes(err.text));
-	}
-	event_note(&(struct event_about){"daemon", 0, LOG_INFO, NULL}, "restarting",
-		   "asked=socket");
-	begin_end(daemon, DAEMON_RESTART);
-	return json_pack("{s:i}", "pid", (int)getpid());
+	return json_pack("{s:i, s:b}", "pid", (int)getpid(), "asks", 1);
+}
+
+static json_t *on_restart_result(void *arg, const struct daemon_request *request)
+{
+	const struct daemon *daemon = arg;
+
+	(void)request;
+	if (daemon->refusal.text[0])
+		return json_pack("{s:o}", "refused", show_bytes(daemon->refusal.text));
+	return json_pack("{s:i, s:b}", "pid", (int)getpid(), "asks", daemon->asks != NULL);
 }
 
 static json_t *on_status(void *arg, const struct daemon_request *request)
@@ -267,9 +312,13 @@ static json_t *on_events(void *arg, const struct daemon_request *request)
 }
 
 const struct daemon_op daemon_ops[] = {
-	{"status", DAEMON_READS, on_status},     {"events", DAEMON_READS, on_events},
-	{"stop", DAEMON_CHANGES, on_stop},       {"leave", DAEMON_CHANGES, on_leave},
-	{"restart", DAEMON_CHANGES, on_restart}, {0},
+	{"status", DAEMON_READS, on_status},
+	{"events", DAEMON_READS, on_events},
+	{"stop", DAEMON_CHANGES, on_stop},
+	{"leave", DAEMON_CHANGES, on_leave},
+	{"restart", DAEMON_CHANGES, on_restart},
+	{"restart_result", DAEMON_READS, on_restart_result},
+	{0},
 };
 
 static const struct daemon_op *find_in(const struct daemon_op *op, const char *name)
@@ -317,24 +366,37 @@ int daemon_listen(struct daemon *daemon, daemon_report *report, const struct dae
 			      &daemon->control, err);
 }
 
-/* A signal from now on is the successor's; one that came before has its say yet. */
+/* A signal from now on is the successor's; and so is one that came since its turn was certain: it
+ * waits for who is called. */
 static void hand_on_signals(struct daemon *daemon)
 {
 	again_hold_signals();
 	uv_run(&daemon->loop, UV_RUN_NOWAIT);
-	if (daemon->end == DAEMON_RESTART)
-		return;
-	again_take_signals();
-	uv_run(&daemon->loop, UV_RUN_DEFAULT);
+	if (daemon->handed_signal)
+		raise(daemon->handed_signal);
+}
+
+bool daemon_calls_again(const struct daemon *daemon)
+{
+	return daemon->end == DAEMON_RESTART && !daemon->leaves;
+}
+
+void daemon_let_go(const struct daemon *daemon, struct instance *instance)
+{
+	if (daemon_calls_again(daemon))
+		instance_hand_over(instance);
+	else
+		instance_unlock(instance);
 }
 
 enum daemon_end daemon_run(struct daemon *daemon)
 {
+	instance_take_no_more();
 	if (daemon->end == DAEMON_RUNS) {
 		notify_ready(daemon->file);
 		uv_run(&daemon->loop, UV_RUN_DEFAULT);
 	}
-	if (daemon->end == DAEMON_RESTART && !daemon->leaves)
+	if (daemon_calls_again(daemon))
 		hand_on_signals(daemon);
 	return daemon->end;
 }
@@ -343,6 +405,8 @@ void daemon_close(struct daemon *daemon)
 {
 	if (daemon->control)
 		control_close(daemon->control);
+	if (daemon->asks)
+		again_ask_abandon(daemon->asks);
 	for (size_t i = 0; i < sizeof(daemon->signals) / sizeof(daemon->signals[0]); i++)
 		uv_close((uv_handle_t *)&daemon->signals[i], NULL);
 	notify_close(&daemon->notify);
@@ -350,7 +414,7 @@ void daemon_close(struct daemon *daemon)
 	uv_close((uv_handle_t *)&daemon->linger, NULL);
 	uv_run(&daemon->loop, UV_RUN_DEFAULT);
 	uv_loop_close(&daemon->loop);
-	instance_unlock(&daemon->instance);
+	daemon_let_go(daemon, &daemon->instance);
 	event_keep(NULL, NULL);
 	events_free(daemon->events);
 }

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "bpf/links.h"
 #include "conf/conf.h"
+#include "weir/again/ask.h"
 #include "weir/instance.h"
 #include "weir/service/notify.h"
 #include "weir/service/privileges.h"
@@ -77,8 +78,11 @@ struct daemon {
 	struct log_limit carrier_log;
 	daemon_reattach *reattach;
 	void *watch_arg;
+	struct again_ask *asks; /* whether the successor takes the file; NULL: it is not asked */
+	struct err refusal;     /* what it said; "" */
 	enum daemon_end end;
-	bool leaves; /* its end is as before a restart, but the process is not called again */
+	int handed_signal; /* came amid the end before a restart; 0: none did */
+	bool leaves;       /* its end is as before a restart, but the process is not called again */
 	daemon_ending *ending; /* NULL: nothing comes before */
 	void *ending_arg;
 	uv_timer_t linger; /* runs until who asked for the end has the answer */
@@ -104,6 +108,10 @@ void daemon_before_end(struct daemon *daemon, daemon_ending *ending, void *arg);
 void daemon_end_now(struct daemon *daemon);
 /* Serves until a signal or a request ends it: how. */
 enum daemon_end daemon_run(struct daemon *daemon);
+/* Is this process called again, once it is closed? */
+bool daemon_calls_again(const struct daemon *daemon);
+/* The end of a lock: the process that is called again has it, else it is let go. */
+void daemon_let_go(const struct daemon *daemon, struct instance *instance);
 /* Closes all that daemon_open and daemon_listen opened, when the caller has closed its own handles;
  * waits for these too. */
 void daemon_close(struct daemon *daemon);

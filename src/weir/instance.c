@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,6 +54,88 @@ static int is_current(int fd, const char *path)
 	       held.st_dev == there.st_dev;
 }
 
+/* --- handed over --- */
+
+#define HANDED "WEIR_LOCKS" /* in the environment: the process, and descriptors' numbers */
+enum { HANDED_MAX = 4 };    /* an agent has two */
+
+static int handed[HANDED_MAX]; /* by an earlier program of this process; -1: taken */
+static size_t handed_count;
+
+/*
+ * It is as good as what is from outside: each is looked at before it is believed. A process that
+ * was started by the one that it is for has inherited it, but is another.
+ */
+static void read_handed(void)
+{
+	const char *text = getenv(HANDED);
+	char *end = NULL;
+	bool is_ours = text && strtol(text, &end, 10) == (long)getpid();
+
+	while (is_ours && *end && handed_count < HANDED_MAX) {
+		long number = strtol(text = end, &end, 10);
+
+		if (end == text || number <= STDERR_FILENO || number > INT_MAX ||
+		    fcntl((int)number, F_SETFD, FD_CLOEXEC))
+			break;
+		handed[handed_count++] = (int)number;
+	}
+	if (text)
+		unsetenv(HANDED);
+}
+
+/* -1: none of them is this lock. */
+static int take_handed(const char *path)
+{
+	read_handed();
+	for (size_t i = 0; i < handed_count; i++) {
+		int fd = handed[i];
+
+		if (fd < 0 || !is_current(fd, path) || flock(fd, LOCK_EX | LOCK_NB))
+			continue;
+		handed[i] = -1;
+		return fd;
+	}
+	return -1;
+}
+
+void instance_take_no_more(void)
+{
+	for (size_t i = 0; i < handed_count; i++) {
+		if (handed[i] >= 0)
+			close(handed[i]);
+	}
+	handed_count = 0;
+}
+
+void instance_hand_over(struct instance *instance)
+{
+	const char *before = getenv(HANDED);
+	char process[16], text[64];
+
+	if (instance->lock_fd < 0)
+		return;
+	snprintf(process, sizeof(process), "%d", (int)getpid());
+	snprintf(text, sizeof(text), "%s %d", before ? before : process, instance->lock_fd);
+	/* Without memory for it the lock is let go by the call, as it ends with the process. */
+	if (fcntl(instance->lock_fd, F_SETFD, 0) == 0 && setenv(HANDED, text, 1))
+		fcntl(instance->lock_fd, F_SETFD, FD_CLOEXEC);
+	instance->lock_fd = -1;
+}
+
+/* --- the lock --- */
+
+static void take(struct instance *instance, int fd)
+{
+	char pid[16];
+	int length = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
+	/* Without the number nobody is told who holds it, but it is held. */
+	bool is_told = ftruncate(fd, 0) == 0 && pwrite(fd, pid, (size_t)length, 0) == length;
+
+	(void)is_told;
+	instance->lock_fd = fd;
+}
+
 static int refuse_held(const struct instance *instance, int fd, struct err *err)
 {
 	char pid[16] = "";
@@ -66,11 +149,18 @@ static int refuse_held(const struct instance *instance, int fd, struct err *err)
 
 int instance_lock(struct instance *instance, struct err *err)
 {
+	int fd;
+
 	if (mkdir(INSTANCE_RUN_DIR, 0755) && errno != EEXIST)
 		return err_set(err, -errno, "cannot make %s: %s", INSTANCE_RUN_DIR,
 			       strerror(errno));
+	fd = take_handed(instance->lock);
+	if (fd >= 0) {
+		take(instance, fd);
+		return 0;
+	}
 	for (;;) {
-		int fd = open(instance->lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+		fd = open(instance->lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
 
 		if (fd < 0)
 			return err_set(err, -errno, "cannot open %s: %s%s", instance->lock,
@@ -84,9 +174,7 @@ int instance_lock(struct instance *instance, struct err *err)
 			return ret;
 		}
 		if (is_current(fd, instance->lock)) {
-			if (ftruncate(fd, 0) == 0)
-				dprintf(fd, "%d\n", (int)getpid());
-			instance->lock_fd = fd;
+			take(instance, fd);
 			return 0;
 		}
 		close(fd);

@@ -27,10 +27,18 @@ struct instance {
 void instance_init(struct instance *instance, const char *prefix, const char *name);
 /* The network namespace that we are in, as something that there may be one agent of. */
 int instance_init_namespace(struct instance *instance, struct err *err);
-/* Takes the lock for as long as the process lives. -EBUSY: another process holds it. */
+/* Takes the lock for as long as the process lives, also one that was handed over. -EBUSY: another
+ * process holds it. */
 int instance_lock(struct instance *instance, struct err *err);
 /* Lets go and removes the lock's file. */
 void instance_unlock(struct instance *instance);
+/*
+ * The lock stays held while this process is called again (weir/again): nobody else gets it in
+ * between. The next program finds the descriptor by its environment, takes it with instance_lock,
+ * and lets go of others than it has taken, as those of another name, with instance_take_no_more.
+ */
+void instance_hand_over(struct instance *instance);
+void instance_take_no_more(void);
 
 /*
  * Where to open what a daemon pinned. Not always at its path: `ip netns exec` mounts a /sys of its

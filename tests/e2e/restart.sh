@@ -76,6 +76,28 @@ mv "$DIR/weir.away" "$DIR/weir"
 must "the node runs on" node_is_up 1
 must "and serves" serving 60
 
+# One that takes its time over the file holds nothing up.
+slow() {
+	rm -f "$DIR/is_asked" "$DIR/may_answer"
+	cat >"$DIR/weir.new" <<-END
+		#!/bin/sh
+		if [ "\$1" = check ]; then
+			: >"$DIR/is_asked"
+			until [ -e "$DIR/may_answer" ]; do sleep 0.1; done
+		fi
+		exec "$BUILT" "\$@"
+	END
+	chmod +x "$DIR/weir.new" && mv "$DIR/weir.new" "$DIR/weir"
+}
+must "a program that is slow" slow
+spawn asking lb1 "$BUILT" restart --node "$TAG-lb1"
+must "is asked" wait_for 5 test -e "$DIR/is_asked"
+must "the node goes on meanwhile" node_is_up 1
+: >"$DIR/may_answer"
+must "and then has a successor" finished asking
+must "requests go on" serving 60
+upgrade
+
 must "an agent's restart" restart "agent-$TAG-b1"
 must "keeps its process" test "$(answer .pid)" = "${CHILD[b1-agent]}"
 must "it took over" test "$(answer .adopted)" = true
@@ -126,7 +148,12 @@ must_not "it leaves nothing attached" has_xdp lb1
 must_not "nor pinned" pinned "$TAG-lb1"
 upgrade
 node_start 1
-must "weir stop ends the node" "$WEIR" stop --node "$TAG-lb1"
+must "a program that never answers" slow
+spawn asking lb1 "$BUILT" restart --node "$TAG-lb1"
+must "is asked" wait_for 5 test -e "$DIR/is_asked"
+upgrade
+must "weir stop ends the node meanwhile" "$WEIR" stop --timeout 15 --node "$TAG-lb1"
+must_not "there is no successor" finished asking
 must "with status 0" finished lb1
 must_not "it leaves nothing attached" has_xdp lb1
 must_not "nor pinned" pinned "$TAG-lb1"

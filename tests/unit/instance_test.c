@@ -155,12 +155,47 @@ static void test_lock(void **state)
 	instance_unlock(&instance);
 }
 
+/* One that ends, as this process does when it is called again, but for the call. */
+static void test_handed_over(void **state)
+{
+	struct instance node, space, other;
+	struct err err;
+
+	(void)state;
+	need_root();
+	instance_init(&node, "", "node");
+	instance_init(&space, "agent@", "1");
+	instance_init(&other, "", "other");
+	assert_int_equal(instance_lock(&node, &err), 0);
+	assert_int_equal(instance_lock(&space, &err), 0);
+	assert_int_equal(instance_lock(&other, &err), 0);
+	instance_hand_over(&node);
+	instance_hand_over(&space);
+	instance_hand_over(&other);
+	assert_non_null(getenv("WEIR_LOCKS"));
+	assert_int_equal(try_lock(), 0);
+	/* The next one, which is no other process, but knows no more than its environment. */
+	assert_int_equal(instance_lock(&node, &err), 0);
+	assert_null(getenv("WEIR_LOCKS"));
+	assert_int_equal(try_lock(), 0);
+	assert_int_equal(fcntl(node.lock_fd, F_GETFD), FD_CLOEXEC);
+	assert_int_equal(instance_lock(&space, &err), 0);
+	/* It has another name now: the lock of its old one is free. */
+	assert_int_equal(instance_lock(&space, &err), -EBUSY);
+	instance_take_no_more();
+	assert_int_equal(instance_lock(&other, &err), 0);
+	instance_unlock(&node);
+	instance_unlock(&space);
+	instance_unlock(&other);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_paths),
 		cmocka_unit_test(test_find_socket),
 		cmocka_unit_test(test_lock),
+		cmocka_unit_test(test_handed_over),
 	};
 
 	return cmocka_run_group_tests_name("instance", tests, open_world, close_world);

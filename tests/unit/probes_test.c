@@ -8,7 +8,9 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/ip_icmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -269,6 +271,30 @@ static void test_many_icmp(void **state)
 	}
 }
 
+/* Answers to somebody else's questions do not push out those to ours. */
+static void test_icmp_of_others(void **state)
+{
+	enum { OTHERS = 20000 };
+	struct health_spec spec = health_spec_of("127.0.0.1", 0);
+	struct icmphdr echo = {.type = ICMP_ECHO, .checksum = (uint16_t)~ICMP_ECHO};
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct health_seen seen = {0};
+	int fd = socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_ICMP);
+
+	(void)state;
+	assert_return_code(fd, errno);
+	spec.type = HEALTH_ICMP;
+	health_add_seen(&seen, &spec);
+	health_wait_state(&seen, HEALTH_HEALTHY);
+	for (int i = 0; i < OTHERS; i++)
+		assert_int_equal(
+			sendto(fd, &echo, sizeof(echo), 0, (struct sockaddr *)&to, sizeof(to)),
+			sizeof(echo));
+	health_wait_probes(&seen, 3);
+	assert_int_equal(health_status(seen.check)->failures, 0);
+	close(fd);
+}
+
 /* --- exec --- */
 
 #define SHELL(script)                                                  \
@@ -304,6 +330,46 @@ static void test_exec(void **state)
 	}
 	spec.texts[HEALTH_COMMAND] = (struct health_bytes){"/nowhere/at/all", 16};
 	expect_not_run(&spec, "probe not run: no such file or directory");
+}
+
+/* Whoever started this test may have left it some. */
+static void keep_descriptors(void)
+{
+	for (int fd = 3; fd < 1024; fd++)
+		fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+/* Of all that other probes have open meanwhile, libraries' own included, a program gets nothing. */
+static void test_exec_inherits_nothing(void **state)
+{
+	static const enum health_type types[] = {HEALTH_HTTP, HEALTH_HTTPS, HEALTH_TCP,
+						 HEALTH_ICMP};
+	static struct health_seen others[sizeof(types) / sizeof(types[0])], program;
+	struct health_spec spec;
+	int silent;
+
+	(void)state;
+	keep_descriptors();
+	silent = health_listen("127.0.0.1", HEALTH_SILENT_PORT, 16);
+	assert_return_code(fcntl(silent, F_SETFD, FD_CLOEXEC), errno);
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		spec = health_spec_of("127.0.0.1", HEALTH_SILENT_PORT);
+		spec.type = types[i];
+		health_add_seen(&others[i], &spec);
+	}
+	/* By then curl has what it keeps. */
+	health_wait_state(&others[2], HEALTH_HEALTHY);
+	spec = health_spec_of("127.0.0.1", HEALTH_PORT);
+	spec.type = HEALTH_EXEC;
+	spec.timeout_ms = 30000;
+	spec.texts[HEALTH_COMMAND] = (struct health_bytes)SHELL(
+		"for f in /proc/$$/fd/*; do [ ${f##*/} -gt 2 ] && [ -L $f ] && "
+		"echo $f $(readlink $f) && exit 1; done; exit 0");
+	health_add_seen(&program, &spec);
+	health_wait_probes(&program, 1);
+	assert_string_equal(health_status(program.check)->last_error, "");
+	assert_int_equal(program.state, HEALTH_HEALTHY);
+	close(silent);
 }
 
 static bool file_is_gone(void *arg)
@@ -388,7 +454,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_dns, health_set_up, health_tear_down),
 		cmocka_unit_test_setup_teardown(test_icmp, health_set_up, health_tear_down),
 		cmocka_unit_test_setup_teardown(test_many_icmp, health_set_up, health_tear_down),
+		cmocka_unit_test_setup_teardown(test_icmp_of_others, health_set_up,
+						health_tear_down),
 		cmocka_unit_test_setup_teardown(test_exec, health_set_up, health_tear_down),
+		cmocka_unit_test_setup_teardown(test_exec_inherits_nothing, health_set_up,
+						health_tear_down),
 		cmocka_unit_test_setup_teardown(test_exec_killed, health_set_up, health_tear_down),
 		cmocka_unit_test_setup_teardown(test_bad_specs, health_set_up, health_tear_down),
 	};

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -175,6 +176,8 @@ static int spawn(struct probe *probe, int output)
 		.stdio_count = 3,
 	};
 
+	/* Libraries keep some, as curl a pair of sockets, that their calls would hand on. */
+	close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
 	split(&spec->texts[HEALTH_COMMAND], words);
 	options.file = words[0];
 	snprintf(set_address, sizeof(set_address), "WEIR_ADDRESS=%s",

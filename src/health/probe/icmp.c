@@ -6,10 +6,12 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/filter.h>
 #include <netinet/icmp6.h>
 #include <netinet/in.h>
 #include <netinet/ip.h>
 #include <netinet/ip_icmp.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -116,7 +118,6 @@ static void on_event(uv_poll_t *poll, int status, int events)
 	bool ip4 = channel == &channel->pinger->channels[0];
 	uint8_t bytes[256];
 
-	(void)status;
 	(void)events;
 	/* What is told of an answer may close the channel. */
 	for (int i = 0; i < BURST && channel->fd >= 0; i++) {
@@ -134,9 +135,30 @@ static void on_event(uv_poll_t *poll, int status, int events)
 		if (at)
 			take(channel->pinger, at, &address, ip4);
 	}
+	/* An error of the socket was taken by reading; libuv has stopped watching it. */
+	if (status < 0 && channel->fd >= 0)
+		uv_poll_start(poll, UV_READABLE, on_event);
 }
 
 /* --- sockets --- */
+
+/*
+ * Answers to other programs' questions, of which there may be many, must not fill the queue of
+ * ours: only those with our id come in. (What is behind an IPv4 header is found by its length.)
+ */
+static void only_ours(int fd, uint16_t id, bool ip4)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(ip4 ? BPF_LDX | BPF_B | BPF_MSH : BPF_LDX | BPF_IMM, 0),
+		BPF_STMT(BPF_LD | BPF_H | BPF_IND, offsetof(struct echo, id)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ntohs(id), 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	struct sock_fprog program = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
+
+	setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
+}
 
 static void only_answers(int fd, bool ip4)
 {
@@ -161,6 +183,7 @@ static int open_channel(uv_loop_t *loop, struct channel *channel, bool ip4)
 	if (fd < 0)
 		return errno;
 	only_answers(fd, ip4);
+	only_ours(fd, channel->pinger->id, ip4);
 	code = uv_poll_init(loop, &channel->poll, fd);
 	if (code) {
 		close(fd);

@@ -94,6 +94,11 @@ static int read_link(const struct nlmsghdr *message, void *arg)
 	return MNL_CB_OK;
 }
 
+static void forget_links(void *arg)
+{
+	((struct listing *)arg)->count = 0;
+}
+
 static int read_links(struct listing *listing)
 {
 	char buffer[NETLINK_REQUEST_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
@@ -104,7 +109,7 @@ static int read_links(struct listing *listing)
 	message->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
 	info = mnl_nlmsg_put_extra_header(message, sizeof(*info));
 	info->ifi_family = AF_UNSPEC;
-	return netlink_ask(NETLINK_ROUTE, message, read_link, listing);
+	return netlink_dump(NETLINK_ROUTE, message, read_link, forget_links, listing);
 }
 
 static void join_links(struct listing *listing)

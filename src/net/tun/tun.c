@@ -80,6 +80,11 @@ static int look_at(const struct nlmsghdr *message, void *arg)
 	return MNL_CB_OK;
 }
 
+static void forget(void *arg)
+{
+	((struct stale *)arg)->count = 0;
+}
+
 /* Of devices that are no more: a daemon was killed. */
 static void remove_stale(void)
 {
@@ -87,8 +92,8 @@ static void remove_stale(void)
 		char buffer[NETLINK_REQUEST_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
 		struct stale stale = {0};
 
-		if (netlink_ask(NETLINK_ROUTE, rule(buffer, RTM_GETRULE, NLM_F_DUMP, families[i]),
-				look_at, &stale))
+		if (netlink_dump(NETLINK_ROUTE, rule(buffer, RTM_GETRULE, NLM_F_DUMP, families[i]),
+				 look_at, forget, &stale))
 			continue;
 		for (size_t j = 0; j < stale.count; j++)
 			change_rule(RTM_DELRULE, 0, families[i], stale.marks[j]);

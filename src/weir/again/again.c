@@ -4,20 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <signal.h>
-#include <spawn.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/time.h"
-
-enum { LINE_MAX_BYTES = 16 * 1024, WORDS_MAX = 64, CHECK_MS = 20000 };
-
-extern char **environ;
+enum { LINE_MAX_BYTES = 16 * 1024, WORDS_MAX = 64 };
 
 static struct err unknown; /* why it is not known how this process was called; "" */
 static char program[PATH_MAX];
@@ -58,75 +49,6 @@ static int read_words(struct err *err)
 	return 0;
 }
 
-/* What it says, its first line, until it ends: true, or the time is over. */
-static bool listen_to(int fd, char *said, size_t room)
-{
-	bool ended = false;
-	uint64_t end_ms = time_now_ms() + CHECK_MS;
-	size_t length = 0;
-
-	for (;;) {
-		uint64_t now_ms = time_now_ms();
-		struct pollfd ready = {.fd = fd, .events = POLLIN};
-		char chunk[512];
-		ssize_t got;
-
-		if (now_ms >= end_ms || poll(&ready, 1, (int)(end_ms - now_ms)) <= 0)
-			break;
-		got = read(fd, chunk, sizeof(chunk));
-		ended = got == 0;
-		if (got <= 0)
-			break;
-		for (ssize_t i = 0; i < got && length + 1 < room; i++)
-			said[length++] = chunk[i];
-	}
-	said[length] = '\0';
-	said[strcspn(said, "\n")] = '\0';
-	return ended;
-}
-
-static int spawn_check(const char *file, int output, pid_t *ret)
-{
-	char *arguments[] = {program, (char *)"check", (char *)"--", (char *)file, NULL};
-	posix_spawn_file_actions_t actions;
-	int error = posix_spawn_file_actions_init(&actions);
-
-	if (error)
-		return -error;
-	error = posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-	if (!error)
-		error = posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO);
-	if (!error)
-		error = posix_spawn(ret, program, &actions, NULL, arguments, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	return -error;
-}
-
-static int ask_program(const char *file, struct err *err)
-{
-	int pipes[2], status = 0, error;
-	char said[200];
-	pid_t child;
-
-	if (pipe2(pipes, O_CLOEXEC))
-		return err_set(err, -errno, "pipe: %s", strerror(errno));
-	error = spawn_check(file, pipes[1], &child);
-	close(pipes[1]);
-	if (!error) {
-		if (!listen_to(pipes[0], said, sizeof(said)))
-			kill(child, SIGKILL);
-		while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-			;
-	}
-	close(pipes[0]);
-	if (error)
-		return err_set(err, error, "%s cannot be called: %s", program, strerror(-error));
-	if (!WIFEXITED(status) || WEXITSTATUS(status))
-		return err_set(err, -EINVAL, "%s does not take %s: %s", program, file,
-			       said[0] ? said : "it said nothing");
-	return 0;
-}
-
 static void mask_signals(int how)
 {
 	static const int ends[] = AGAIN_SIGNALS;
@@ -155,11 +77,12 @@ void again_remember(void)
 		read_words(&unknown);
 }
 
-int again_prepare(const char *file, struct err *err)
+int again_program(const char **ret, struct err *err)
 {
 	if (unknown.text[0] || !words[0])
 		return err_set(err, -ENOENT, "%s", unknown.text);
-	return ask_program(file, err);
+	*ret = program;
+	return 0;
 }
 
 int again_call(struct err *err)

@@ -11,12 +11,8 @@
 
 /* Notes how this process was called, and by which path: at its start, for files are moved. */
 void again_remember(void);
-/*
- * `file` is its configuration. A program that says no to that
- * file is not called: 0, or -errno and what it said. It is asked for some seconds at most, during
- * which this blocks.
- */
-int again_prepare(const char *file, struct err *err);
+/* By which path that is. -ENOENT: it is not known, and why. */
+int again_program(const char **ret, struct err *err);
 /*
  * What ends a daemon, or has it read its file, would end a process that is between two programs,
  * and leave all at work that was to go. So these signals wait from before the one has let go of

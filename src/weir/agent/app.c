@@ -367,13 +367,13 @@ int agent_app_run(const struct conf_agent *conf, const char *file, bool *ret_aga
 			   log_quote(file).text, conf->vip_count, conf->balancer_count);
 		end = daemon_run(&app.daemon);
 	}
-	*ret_again = end == DAEMON_RESTART && !app.daemon.leaves;
+	*ret_again = daemon_calls_again(&app.daemon);
 	agent_metrics_close(&app);
 	/* Else the process that is called next has them. */
 	if (!*ret_again)
 		host_spaces_close(app.spaces, conf->netns_count);
 	undo(&app, error != 0, end == DAEMON_RESTART);
-	instance_unlock(&app.namespace);
+	daemon_let_go(&app.daemon, &app.namespace);
 	daemon_close(&app.daemon);
 	if (!error && end == DAEMON_STOP)
 		log_info("stopped", "agent=%s", conf->name);

@@ -19,7 +19,7 @@
 enum {
 	WAIT_S = 60, /* for the end, or the successor, by default */
 	WAIT_S_MAX = 86400,
-	ASK_MS = 30000,   /* for an answer: a successor looks at the file first */
+	ASK_MS = 30000,   /* for an answer */
 	STATUS_MS = 2000, /* the same, for the state */
 	PAUSE_MS = 50,
 };
@@ -177,6 +177,33 @@ static json_t *wait_restarted(const struct stop *stop, uint64_t asked_ms)
 	return NULL;
 }
 
+/*
+ * A daemon asks its successor before it ends. No answer is one, too: it has gone on to its end by
+ * then, or has gone.
+ */
+static int wait_asking(const struct stop *stop, const json_t *answer)
+{
+	json_t *question = json_pack("{s:s}", "op", "restart_result"), *result = NULL;
+	bool asks = json_is_true(json_object_get(answer, "asks"));
+	int status = EXIT_OK;
+	struct err err;
+
+	while (asks && status == EXIT_OK) {
+		const char *refused;
+
+		rest();
+		if (control_call(stop->socket, question, ASK_MS, &result, &err))
+			break;
+		asks = json_is_true(json_object_get(result, "asks"));
+		refused = json_string_value(json_object_get(result, "refused"));
+		if (refused)
+			status = command_fail(stop->name, "%s", refused);
+		json_decref(result);
+	}
+	json_decref(question);
+	return status;
+}
+
 /* EXIT_OK and the daemon's process number. */
 static int request(struct stop *stop, json_t **ret_answer)
 {
@@ -190,7 +217,7 @@ static int request(struct stop *stop, json_t **ret_answer)
 	if (status == EXIT_OK)
 		stop->pid = (pid_t)json_integer_value(json_object_get(*ret_answer, "pid"));
 	stop->sees_pid = stop->pid > 0 && (kill(stop->pid, 0) == 0 || errno == EPERM);
-	return status;
+	return status == EXIT_OK ? wait_asking(stop, *ret_answer) : status;
 }
 
 int command_stop(int argc, char **argv)
@@ -245,11 +272,11 @@ int command_restart(int argc, char **argv)
 		fputs(help ? restart_help : "", stdout);
 		return status;
 	}
+	asked_ms = time_now_ms();
 	status = request(&stop, &answer);
 	json_decref(answer);
 	if (status != EXIT_OK)
 		return status;
-	asked_ms = time_now_ms();
 	state = wait_restarted(&stop, asked_ms);
 	if (!state)
 		return EXIT_NO;

@@ -350,6 +350,6 @@ int app_run(const struct conf *conf, const char *file, bool *ret_again, struct e
 	generations_fini(&app.generations);
 	if (!ret && end == DAEMON_STOP)
 		log_info("stopped", "node=%s", conf->node.name);
-	*ret_again = end == DAEMON_RESTART && !app.daemon.leaves;
+	*ret_again = daemon_calls_again(&app.daemon);
 	return ret;
 }

@@ -191,7 +191,6 @@ static void commit(struct app *app, struct next *next)
 	watch_commit(&next->watch);
 	requests_take(app, &next->overrides);
 	requests_reload(app);
-	announcer_take(app);
 	app_settle(app);
 	follow_set_settle(app->reload->follow, app->conf->node.settle_ms);
 	if (app->reload->second)
