@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "conf/conf.h"
 #include "conf/source.h"
 
@@ -84,9 +85,11 @@ static void warn_of_backups(const struct conf_pool *pool, struct err_list *ret)
 			     pool->name);
 	else if (backups && pool->backup_below > others)
 		err_list_add(ret, pool->place.line, pool->place.column,
-			     "pool \"%s\" has backup_below %u and %zu backends that are no "
-			     "backups: the backups serve all the time",
-			     pool->name, pool->backup_below, others);
+			     "pool \"%s\" has backup_below %u and %zu %s: the backups serve all "
+			     "the time",
+			     pool->name, pool->backup_below, others,
+			     plural(others, "backend that is no backup",
+				    "backends that are no backups"));
 	else if (!backups && pool->backup_below != 1)
 		err_list_add(ret, pool->place.line, pool->place.column,
 			     "pool \"%s\" has backup_below but no backup", pool->name);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/near.h"
+#include "base/plural.h"
 #include "conf/room.h"
 #include "conf/source.h"
 
@@ -255,8 +256,8 @@ static void read_list(struct reader *reader, const struct conf_key *key, const y
 	if (!key->width) {
 		read_fixed_list(reader, key, node);
 	} else if (count < key->min || count > key->max) {
-		reader_error(reader, place_of(node), "%s has %zu elements, expected %s",
-			     conf_key_name(key), count,
+		reader_error(reader, place_of(node), "%s has %zu %s, expected %s",
+			     conf_key_name(key), count, plural(count, "element", "elements"),
 			     conf_key_expected(key, expected, sizeof(expected)));
 	} else {
 		read_items(reader, key, node, target);

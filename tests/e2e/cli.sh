@@ -32,6 +32,14 @@ echo '# none' >none
 odd=$(printf 'no\xffde.yaml')
 cp node.yaml "$odd"
 
+# All but those that print nothing but their log, or a file.
+while read -r command; do
+	must "weir $command: -h" ends 0 "$WEIR" "$command" -h
+	case $command in run | agent | scaffold) continue ;; esac
+	must "weir $command: -j" ends 0 "$WEIR" "$command" -j --help
+	must "which is told" grep -q -- '-j, --json' out
+done < <("$WEIR" --help | sed -nE 's/^  ([a-z]+) .*/\1/p')
+
 while read -r line; do
 	read -ra words <<<"$line"
 	must_not "a full disk is a failure: $line" writes_to /dev/full "$WEIR" "${words[@]}"

@@ -93,8 +93,8 @@ static void test_case_29_last_backend(void **state)
 		{1, 0, 0, false, "s has 0 usable backends, of 1 at least", 0},
 		/* Who drains makes nobody begin. */
 		{2, 0, 1, false, "s has 0 usable backends, of 1 at least", 0},
-		{3, 1, 0, true, "s has 1 usable backends", 0},
-		{4, 0, 1, true, "s has 0 usable backends and 1 that drain", 0},
+		{3, 1, 0, true, "s has 1 usable backend", 0},
+		{4, 0, 1, true, "s has 0 usable backends and 1 that drains", 0},
 		{5, 0, 0, false, "s has 0 usable backends, of 1 at least", 0},
 		{6, 0, 1, false, "s has 0 usable backends, of 1 at least", 0},
 		{7, 2, 0, true, "s has 2 usable backends", 0},
@@ -108,14 +108,14 @@ static void test_case_29_last_backend(void **state)
 static void test_min_usable(void **state)
 {
 	static const struct step steps[] = {
-		{1, 1, 0, false, "s has 1 usable backends, of 2 at least", 0},
-		{2, 1, 1, false, "s has 1 usable backends, of 2 at least", 0},
+		{1, 1, 0, false, "s has 1 usable backend, of 2 at least", 0},
+		{2, 1, 1, false, "s has 1 usable backend, of 2 at least", 0},
 		{3, 2, 0, true, "s has 2 usable backends", 0},
-		{4, 1, 1, true, "s has 1 usable backends and 1 that drain", 0},
+		{4, 1, 1, true, "s has 1 usable backend and 1 that drains", 0},
 		{5, 0, 2, true, "s has 0 usable backends and 2 that drain", 0},
 		{6, 0, 1, false, "s has 0 usable backends, of 2 at least", 0},
 		{7, 2, 0, true, "s has 2 usable backends", 0},
-		{8, 1, 0, false, "s has 1 usable backends, of 2 at least", 0},
+		{8, 1, 0, false, "s has 1 usable backend, of 2 at least", 0},
 	};
 
 	(void)state;
@@ -126,15 +126,15 @@ static void test_hold_up(void **state)
 {
 	static const struct step steps[] = {
 		/* The first time at once. */
-		{1, 1, 0, true, "s has 1 usable backends", 0},
+		{1, 1, 0, true, "s has 1 usable backend", 0},
 		{2, 0, 0, false, "s has 0 usable backends, of 1 at least", 0},
-		{3, 1, 0, false, "s has 1 usable backends again, for less than hold_up", 503},
+		{3, 1, 0, false, "s has 1 usable backend again, for less than hold_up", 503},
 		{500, 2, 0, false, "s has 2 usable backends again, for less than hold_up", 503},
 		/* A break, and it begins anew. */
 		{501, 0, 0, false, "s has 0 usable backends, of 1 at least", 0},
-		{502, 1, 0, false, "s has 1 usable backends again, for less than hold_up", 1002},
-		{1001, 1, 0, false, "s has 1 usable backends again, for less than hold_up", 1002},
-		{1002, 1, 0, true, "s has 1 usable backends", 0},
+		{502, 1, 0, false, "s has 1 usable backend again, for less than hold_up", 1002},
+		{1001, 1, 0, false, "s has 1 usable backend again, for less than hold_up", 1002},
+		{1002, 1, 0, true, "s has 1 usable backend", 0},
 		{1003, 0, 0, false, "s has 0 usable backends, of 1 at least", 0},
 	};
 
@@ -184,7 +184,7 @@ static void expect_shared(const char *text, const bool want[4])
 	policy_set_pool(policy, 1, 0, 0);
 	policy_decide(policy, 9);
 	expect_why(policy, "192.0.2.1",
-		   want[1] ? "s has 1 usable backends" : "t has 0 usable backends, of 1 at least");
+		   want[1] ? "s has 1 usable backend" : "t has 0 usable backends, of 1 at least");
 	policy_free(policy);
 	conf_free(conf);
 }

@@ -362,7 +362,7 @@ static void test_backup_warnings(void **state)
 		{POOL_OF("backup_below: 2"), "\"web\" has backup_below but no backup"},
 		{NODE "pools: [{name: web, backup_below: 2, backends: [{name: b1, address: "
 		      "10.0.1.1}, {name: b2, address: 10.0.1.2, backup: true}]}]\n" SERVICE,
-		 "\"web\" has backup_below 2 and 1 backends that are no backups"},
+		 "\"web\" has backup_below 2 and 1 backend that is no backup"},
 		{BACKENDS("{name: b1, address: 10.0.1.1}, {name: b2, address: 10.0.1.2, backup: "
 			  "true}"),
 		 NULL},

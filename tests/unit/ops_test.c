@@ -14,8 +14,8 @@
 enum { OPS_MAX = 64 };
 
 /* What changes nothing, and tells no secret, is for whoever may use the socket. */
-static const char *const reading[] = {"status",        "events", "reload_result",
-				      "configuration", "top",    "records"};
+static const char *const reading[] = {"status",        "backend", "events", "reload_result",
+				      "configuration", "top",     "records"};
 static const char *const changing[] = {
 	"stop",        "leave",    "restart",    "reload",       "capture", "capture_begin",
 	"capture_end", "drain",    "maint",      "ready",        "weight",  "clear",

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "health/probe/datagram.h"
 
 static void judge(const struct health_spec *spec, const struct datagram *question,
@@ -18,7 +19,8 @@ static void judge(const struct health_spec *spec, const struct datagram *questio
 	}
 	verdict->result = PROBE_FAILED;
 	snprintf(verdict->error, sizeof(verdict->error),
-		 "an answer of %zu bytes does not contain what is expected", answer->length);
+		 "an answer of %zu %s does not contain what is expected", answer->length,
+		 plural(answer->length, "byte", "bytes"));
 }
 
 static enum probe_result start(const struct probe_order *order, struct probe **ret,

@@ -15,6 +15,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "base/plural.h"
 #include "engine/agent_dp.h"
 #include "host/host.h"
 #include "host/xdp_features.h"
@@ -285,8 +286,8 @@ int agent_check(const struct conf_agent *conf, FILE *out)
 	for (size_t i = 0; i < conf->interface_count; i++)
 		check_interface(&check, conf->interfaces[i]);
 	if (check.problems)
-		fprintf(out, "agent %s: %d problem%s\n", conf->name, check.problems,
-			check.problems == 1 ? "" : "s");
+		fprintf(out, "agent %s: %d %s\n", conf->name, check.problems,
+			plural((uint64_t)check.problems, "problem", "problems"));
 	else
 		fprintf(out, "agent %s: nothing hinders it here\n", conf->name);
 	return check.problems;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
+
 struct pool_count {
 	uint32_t usable, draining;
 };
@@ -312,22 +314,23 @@ const char *policy_why(const struct policy *policy, size_t vip, char text[POLICY
 	const struct conf_service *service = &policy->conf->services[at];
 	const struct pool_count *count = pool_of(policy, at);
 	const char *name = service->name;
+	const char *backends = plural(count->usable, "backend", "backends");
 	uint32_t wanted = service->announce.min_usable;
 
 	if (policy->vips[vip].withdrawn)
 		snprintf(text, POLICY_WHY_MAX, "withdrawn by hand");
 	else if (policy->services[at].waits)
-		snprintf(text, POLICY_WHY_MAX,
-			 "%s has %u usable backends again, for less than "
-			 "hold_up",
-			 name, count->usable);
+		snprintf(text, POLICY_WHY_MAX, "%s has %u usable %s again, for less than hold_up",
+			 name, count->usable, backends);
 	else if (count->usable >= wanted)
-		snprintf(text, POLICY_WHY_MAX, "%s has %u usable backends", name, count->usable);
+		snprintf(text, POLICY_WHY_MAX, "%s has %u usable %s", name, count->usable,
+			 backends);
 	else if (policy->services[at].serves)
-		snprintf(text, POLICY_WHY_MAX, "%s has %u usable backends and %u that drain", name,
-			 count->usable, count->draining);
+		snprintf(text, POLICY_WHY_MAX, "%s has %u usable %s and %u that %s", name,
+			 count->usable, backends, count->draining,
+			 plural(count->draining, "drains", "drain"));
 	else
-		snprintf(text, POLICY_WHY_MAX, "%s has %u usable backends, of %u at least", name,
-			 count->usable, wanted);
+		snprintf(text, POLICY_WHY_MAX, "%s has %u usable %s, of %u at least", name,
+			 count->usable, backends, wanted);
 	return text;
 }

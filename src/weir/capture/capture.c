@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "admin/control.h"
+#include "base/plural.h"
 #include "base/time.h"
 #include "engine/capture/ring.h"
 #include "weir/capture/output.h"
@@ -54,7 +55,7 @@ static const char help[] =
 	"      --snaplen N     bytes of a packet at most (2048; 14 to 9216)\n"
 	"  -w, --write FILE    as pcapng, with comments, for tshark and Wireshark; - is standard\n"
 	"                      output. Without it: a line a packet\n" ASK_HELP
-	"      --json          a JSON object a line\n"
+	"  -j, --json          a JSON object a line\n"
 	"  -h, --help          this text\n";
 
 struct options {
@@ -318,10 +319,10 @@ static void print_summary(const struct capture *capture)
 	struct abi_capture_counts counts = capture_ring_counts(capture->ring);
 
 	fprintf(stderr,
-		"weir capture: %llu packets; beyond the rate or count: %llu; lost in the ring: "
+		"weir capture: %llu %s; beyond the rate or count: %llu; lost in the ring: "
 		"%llu\n",
-		(unsigned long long)capture->packets, (unsigned long long)counts.limited,
-		(unsigned long long)counts.lost);
+		(unsigned long long)capture->packets, plural(capture->packets, "packet", "packets"),
+		(unsigned long long)counts.limited, (unsigned long long)counts.lost);
 }
 
 /* --- beginning and end --- */
@@ -421,8 +422,8 @@ static int run(struct capture *capture)
 		status = tell_begin(capture);
 	if (status)
 		return status;
-	fprintf(stderr, "weir capture: capturing up to %ld packets for %ld s\n", capture->count,
-		capture->seconds);
+	fprintf(stderr, "weir capture: capturing up to %ld %s for %ld s\n", capture->count,
+		plural((uint64_t)capture->count, "packet", "packets"), capture->seconds);
 	status = follow(capture);
 	print_summary(capture);
 	return status;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "conf/conf.h"
 #include "conf/keys/schema.h"
 #include "decap/abi_agent.h"
@@ -64,7 +65,7 @@ static const char usage[] =
 	"Every mistake is listed as FILE:LINE:COLUMN: what is wrong, what was expected.\n"
 	"\n"
 	"  --agent        take it as an agent's file (else the key `agent` in it decides)\n"
-	"  --json         print the result as JSON\n"
+	"  -j, --json     print the result as JSON\n"
 	"  --host         instead: say what hinders native XDP on this host, at the file's\n"
 	"                 interfaces or else all that are up, and the command that mends it\n"
 	"  --keys[=mdoc]  print all keys with ranges and defaults, as text or as mdoc\n"
@@ -83,7 +84,7 @@ static void print_pool(const struct conf_pool *pool)
 		printf("check %s/%u, ", conf_check_name(pool->check.type), pool->check.port);
 	else
 		printf("check %s, ", conf_check_name(pool->check.type));
-	printf("%zu backend%s:", pool->backend_count, pool->backend_count == 1 ? "" : "s");
+	printf("%zu %s:", pool->backend_count, plural(pool->backend_count, "backend", "backends"));
 	for (size_t i = 0; i < pool->backend_count && i < NAMES_SHOWN; i++) {
 		const struct conf_backend *backend = &pool->backends[i];
 		char address[ADDR_TEXT_MAX];
@@ -116,10 +117,11 @@ static void print_settings(const struct conf_service *service)
 	if (service->tcp_server_id)
 		printf(", TCP server ids");
 	if (service->rate_limit)
-		printf(", %u packets a core and second", service->rate_limit);
+		printf(", %u %s a core and second", service->rate_limit,
+		       plural(service->rate_limit, "packet", "packets"));
 	if (service->allow_count)
-		printf(", %zu prefix%s allowed", service->allow_count,
-		       service->allow_count == 1 ? "" : "es");
+		printf(", %zu %s allowed", service->allow_count,
+		       plural(service->allow_count, "prefix", "prefixes"));
 	if (service->deny_count)
 		printf(", %zu denied", service->deny_count);
 }
@@ -184,9 +186,9 @@ static void print_announcing(const struct conf *conf)
 	if (conf->announcing.via == CONF_VIA_KERNEL_ROUTE)
 		printf("VIPs are announced in routing table %u\n", conf->announcing.table);
 	else if (bgp->asn)
-		printf("VIPs are announced by BGP, AS %u, router id %s, to %zu router%s\n",
-		       bgp->asn, addr_format(&bgp->router_id, id), bgp->peer_count,
-		       bgp->peer_count == 1 ? "" : "s");
+		printf("VIPs are announced by BGP, AS %u, router id %s, to %zu %s\n", bgp->asn,
+		       addr_format(&bgp->router_id, id), bgp->peer_count,
+		       plural(bgp->peer_count, "router", "routers"));
 }
 
 static void print_conf(const struct conf *conf, const char *path, const struct remarks *remarks)
@@ -198,8 +200,8 @@ static void print_conf(const struct conf *conf, const char *path, const struct r
 	printf("; xdp %s, %u flows", link_xdp_name(daemon_xdp(conf->node.xdp)),
 	       conf->node.flows.entries);
 	if (conf->node.decap)
-		printf(", tunnels from %zu balancer%s taken off", conf->node.balancer_count,
-		       conf->node.balancer_count == 1 ? "" : "s");
+		printf(", tunnels from %zu %s taken off", conf->node.balancer_count,
+		       plural(conf->node.balancer_count, "balancer", "balancers"));
 	putchar('\n');
 	print_announcing(conf);
 	for (size_t i = 0; i < conf->pool_count; i++)
@@ -208,17 +210,18 @@ static void print_conf(const struct conf *conf, const char *path, const struct r
 		print_service(&conf->node, &conf->services[i]);
 	print_places("note", path, &remarks->notes);
 	print_places("warning", path, &remarks->warnings);
-	printf("%s is right: %zu pool%s, %zu service%s, %zu warning%s\n", path, conf->pool_count,
-	       conf->pool_count == 1 ? "" : "s", conf->service_count,
-	       conf->service_count == 1 ? "" : "s", warnings, warnings == 1 ? "" : "s");
+	printf("%s is right: %zu %s, %zu %s, %zu %s\n", path, conf->pool_count,
+	       plural(conf->pool_count, "pool", "pools"), conf->service_count,
+	       plural(conf->service_count, "service", "services"), warnings,
+	       plural(warnings, "warning", "warnings"));
 }
 
 static void print_agent(const struct conf_agent *agent, const char *path)
 {
 	printf("agent %s: ", agent->name);
 	print_interfaces(agent->interfaces, agent->interface_count);
-	printf("; xdp %s, %zu VIP%s, tunnels from", link_xdp_name(daemon_xdp(agent->xdp)),
-	       agent->vip_count, agent->vip_count == 1 ? "" : "s");
+	printf("; xdp %s, %zu %s, tunnels from", link_xdp_name(daemon_xdp(agent->xdp)),
+	       agent->vip_count, plural(agent->vip_count, "VIP", "VIPs"));
 	for (size_t i = 0; i < agent->balancer_count && i < NAMES_SHOWN; i++) {
 		char text[ADDR_TEXT_MAX];
 
@@ -227,7 +230,7 @@ static void print_agent(const struct conf_agent *agent, const char *path)
 	if (agent->balancer_count > NAMES_SHOWN)
 		printf(", and %zu more", agent->balancer_count - NAMES_SHOWN);
 	if (agent->peer_count)
-		printf("; %zu peer%s", agent->peer_count, agent->peer_count == 1 ? "" : "s");
+		printf("; %zu %s", agent->peer_count, plural(agent->peer_count, "peer", "peers"));
 	for (size_t i = 0; i < agent->netns_count; i++)
 		printf("%s %s", i ? "," : "; sockets also in", agent->netns[i]);
 	printf("; forward:");
@@ -481,7 +484,7 @@ static int parse_options(int argc, char **argv, struct options *ret)
 	};
 	int option;
 
-	while ((option = command_option(argc, argv, ":h", known)) != -1) {
+	while ((option = command_option(argc, argv, ":jh", known)) != -1) {
 		switch (option) {
 		case 'a': ret->agent = true; break;
 		case 'j': ret->json = true; break;

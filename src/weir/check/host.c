@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/plural.h"
 #include "bpf/links.h"
 #include "host/host.h"
 #include "weir/check/rules.h"
@@ -102,8 +103,9 @@ static void tell_host(struct report *report)
 				  findings_json(&findings), "interfaces", report->interfaces));
 		return;
 	}
-	printf("host: Linux %s, %u processor%s%s%s\n", kernel, report->host.processors,
-	       report->host.processors == 1 ? "" : "s", cloud[0] ? ", " : "", cloud);
+	printf("host: Linux %s, %u %s%s%s\n", kernel, report->host.processors,
+	       plural(report->host.processors, "processor", "processors"), cloud[0] ? ", " : "",
+	       cloud);
 	print_findings(&findings);
 }
 
@@ -128,7 +130,8 @@ static void put_card(struct report *report, const struct card *card,
 	}
 	printf("%s: %s, MTU %u", card->name, driver_name(card), card->mtu);
 	if (card->queues)
-		printf(", %u of %u queues", card->queues, card->queues_max);
+		printf(", %u of %u %s", card->queues, card->queues_max,
+		       plural(card->queues_max, "queue", "queues"));
 	puts(findings->count ? "" : ": nothing hinders that is known");
 	print_findings(findings);
 }

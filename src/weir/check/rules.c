@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/plural.h"
+
 enum queue_rule {
 	QUEUES_ANY,
 	QUEUES_SPARE, /* one for sending beside each processor, or they share with locks */
@@ -277,17 +279,19 @@ static void check_queues(const struct rules_host *host, const struct card *card,
 	}
 	if (rule == QUEUES_SPARE && card->queues + host->processors > card->queues_max)
 		say(ret, RULES_SLOWS,
-		    "%u queues of %u are in use and there are %u processors: with less than one "
+		    "%u %s of %u %s in use and there %s %u %s: with less than one "
 		    "more for each, what XDP sends takes a lock; the host that runs this machine "
 		    "gives it more (queues=%u)",
-		    card->queues, card->queues_max, host->processors,
+		    card->queues, plural(card->queues, "queue", "queues"), card->queues_max,
+		    plural(card->queues, "is", "are"), plural(host->processors, "is", "are"),
+		    host->processors, plural(host->processors, "processor", "processors"),
 		    card->queues + host->processors);
 	if (rule != QUEUES_HALF)
 		half = card->queues_max;
 	if (card->queues >= host->processors || card->queues >= half)
 		return;
-	say(ret, RULES_SLOWS, "%u of %u queues are in use, by as many of %u processors",
-	    card->queues, card->queues_max, host->processors);
+	say(ret, RULES_SLOWS, "%u of %u queues %s in use, by as many of %u processors",
+	    card->queues, card->queues_max, plural(card->queues, "is", "are"), host->processors);
 	mend_queues(card, half < host->processors ? half : host->processors, ret);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "base/plural.h"
 #include "weir/command.h"
 #include "weir/measure/progress.h"
 #include "weir/measure/rows.h"
@@ -50,8 +51,10 @@ static bool is_disturbed(const struct rows *rows)
 
 static void print_text(const struct rows_options *options, const struct rows *rows)
 {
-	printf("ns a packet, over %u samples of %u packets of %u bytes; %u backends, 1024 flows\n",
-	       options->rounds, options->repeat, options->frame, options->backends);
+	printf("ns a packet, over %u %s of %u %s of %u bytes; %u %s, 1024 flows\n", options->rounds,
+	       plural(options->rounds, "sample", "samples"), options->repeat,
+	       plural(options->repeat, "packet", "packets"), options->frame, options->backends,
+	       plural(options->backends, "backend", "backends"));
 	printf("%.1f ns were taken off for making each packet anew\n\n", rows->overhead_ns);
 	printf("%-18s %-6s %-10s %7s %7s %7s %12s\n", "MODE", "FAMILY", "TRACKING", "MIN", "MEDIAN",
 	       "MAX", "MPPS A CORE");

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/plural.h"
 #include "base/time.h"
 #include "weir/cli/ask.h"
 #include "weir/command.h"
@@ -60,11 +61,14 @@ static void warn(const json_t *answer)
 			     not_kept);
 	json_array_foreach(json_object_get(answer, "moving"), i, pool)
 	{
-		command_fail("node",
-			     "warning: pool %s has %" JSON_INTEGER_FORMAT " slots in transition: "
-			     "flows there that go on by another node may be cut",
-			     text(pool, "pool"),
-			     json_integer_value(json_object_get(pool, "in_transition")));
+		command_fail(
+			"node",
+			"warning: pool %s has %" JSON_INTEGER_FORMAT " %s in transition: "
+			"flows there that go on by another node may be cut",
+			text(pool, "pool"),
+			json_integer_value(json_object_get(pool, "in_transition")),
+			plural((uint64_t)json_integer_value(json_object_get(pool, "in_transition")),
+			       "slot", "slots"));
 	}
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/plural.h"
 #include "conf/conf.h"
 #include "tunnel/mode.h"
 #include "weir/command.h"
@@ -128,17 +129,18 @@ static void print_text(const struct options *options, const struct plan *plan)
 	printf("cores: %u, each busy for %d %% of its time at most; %u bare (%.2f of all their "
 	       "time)\n",
 	       plan->cores, PLAN_BUSY_PERCENT, plan->cores_bare, plan->cores_exact);
-	printf("nodes: %u of %u cores, and one more so that one may fail\n", plan->nodes,
-	       asked->cores_a_node);
-	printf("tables: %u slots a pool (table_size: auto), %.1f MB for %u pool%s%s\n",
+	printf("nodes: %u of %u %s, and one more so that one may fail\n", plan->nodes,
+	       asked->cores_a_node, plural(asked->cores_a_node, "core", "cores"));
+	printf("tables: %u slots a pool (table_size: auto), %.1f MB for %u %s%s\n",
 	       plan->table_size, (double)plan->table_bytes / 1e6, asked->services,
-	       asked->services == 1 ? "" : "s",
+	       plural(asked->services, "pool", "pools"),
 	       (uint64_t)asked->services * plan->table_size > CONF_SLOTS_MAX
 		       ? ": MORE THAN A NODE HAS, give pools a smaller table_size"
 		       : "");
-	printf("imbalance: the worst of %u backends %.2f %% off its share, %.2f %% when one is "
+	printf("imbalance: the worst of %u %s %.2f %% off its share, %.2f %% when one is "
 	       "down\n",
-	       asked->backends, plan->share_error, plan->share_error_failed);
+	       asked->backends, plural(asked->backends, "backend", "backends"), plan->share_error,
+	       plan->share_error_failed);
 	printf("disruption: when one fails %.2f %% of new flows go elsewhere, those of others: "
 	       "%.2f %%;\n  when one is added %.2f %% do, and flows that are there stay\n",
 	       plan->moved_failed, plan->moved_other, plan->moved_added);

@@ -82,7 +82,7 @@ static void print_help(void)
 	      "  --memory MB       refuse to need more (8192)\n"
 	      "  --seed N          of flows and routers (1); the same gives the same\n"
 	      "  --quiet           no progress on standard error\n"
-	      "  --json            everything, in numbers of flows\n"
+	      "  -j, --json        everything, in numbers of flows\n"
 	      "  --help            this text\n"
 	      "\n",
 	      stdout);
@@ -134,7 +134,7 @@ static int parse_options(int argc, char **argv, struct options *options, bool *d
 	int option, wrong = 0;
 
 	*done = true;
-	while (!wrong && (option = command_option(argc, argv, ":h", known)) != -1) {
+	while (!wrong && (option = command_option(argc, argv, ":jh", known)) != -1) {
 		switch (option) {
 		case 'h': print_help(); return EXIT_OK;
 		case 'j': options->json = true; break;

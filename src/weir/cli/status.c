@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "weir/cli/announced.h"
 #include "weir/cli/ask.h"
 #include "weir/command.h"
@@ -44,6 +45,12 @@ static const char *text(const json_t *object, const char *key)
 static json_int_t number(const json_t *object, const char *key)
 {
 	return json_integer_value(json_object_get(object, key));
+}
+
+static const char *count_word(const json_t *object, const char *key, const char *one,
+			      const char *more)
+{
+	return plural((uint64_t)number(object, key), one, more);
 }
 
 static int is_true(const json_t *object, const char *key)
@@ -108,8 +115,9 @@ static void print_settings(const json_t *service)
 	if (strcmp(policy, "5-tuple") != 0)
 		printf(", policy %s", policy);
 	if (number(service, "rate_limit"))
-		printf(", %" JSON_INTEGER_FORMAT " packets a core and second",
-		       number(service, "rate_limit"));
+		printf(", %" JSON_INTEGER_FORMAT " %s a core and second",
+		       number(service, "rate_limit"),
+		       count_word(service, "rate_limit", "packet", "packets"));
 	if (number(service, "allow"))
 		printf(", %" JSON_INTEGER_FORMAT " allowed", number(service, "allow"));
 	if (number(service, "deny"))
@@ -194,13 +202,13 @@ static void print_drain(int *notes, const json_t *backend)
 		return;
 	if (json_real_value(left) > 0) {
 		put_age(json_real_value(left), age);
-		print_note(notes, "drains for %s at most, %" JSON_INTEGER_FORMAT " flows left", age,
-			   number(backend, "flows"));
+		print_note(notes, "drains for %s at most, %" JSON_INTEGER_FORMAT " %s left", age,
+			   number(backend, "flows"), count_word(backend, "flows", "flow", "flows"));
 	} else if (json_is_real(left)) {
 		print_note(notes, "its time to drain is over");
 	} else {
-		print_note(notes, "drains, %" JSON_INTEGER_FORMAT " flows left",
-			   number(backend, "flows"));
+		print_note(notes, "drains, %" JSON_INTEGER_FORMAT " %s left",
+			   number(backend, "flows"), count_word(backend, "flows", "flow", "flows"));
 	}
 	if (strcmp(words, "?") != 0)
 		print_note(notes, "%s", words);
@@ -295,12 +303,12 @@ static void print_split(const json_t *split)
 		    number(split, "lost") ==
 	    0)
 		return;
-	printf("split: %" JSON_INTEGER_FORMAT " packets into %" JSON_INTEGER_FORMAT
+	printf("split: %" JSON_INTEGER_FORMAT " %s into %" JSON_INTEGER_FORMAT
 	       " pieces; %" JSON_INTEGER_FORMAT " refused, %" JSON_INTEGER_FORMAT
 	       " failed, %" JSON_INTEGER_FORMAT " lost%s\n",
-	       number(split, "packets"), number(split, "pieces"), number(split, "refused"),
-	       number(split, "failed"), number(split, "lost"),
-	       is_true(split, "reading") ? "" : "; NOBODY READS");
+	       number(split, "packets"), count_word(split, "packets", "packet", "packets"),
+	       number(split, "pieces"), number(split, "refused"), number(split, "failed"),
+	       number(split, "lost"), is_true(split, "reading") ? "" : "; NOBODY READS");
 }
 
 static void print_node(const json_t *status)
@@ -347,8 +355,8 @@ static void print_forward(const json_t *status)
 	printf("\nforward: ");
 	print_joined(json_object_get(status, "forward"));
 	if (number(off, "packets"))
-		printf("; %" JSON_INTEGER_FORMAT " packets CAME BY ANOTHER: left to the host",
-		       number(off, "packets"));
+		printf("; %" JSON_INTEGER_FORMAT " %s CAME BY ANOTHER: left to the host",
+		       number(off, "packets"), count_word(off, "packets", "packet", "packets"));
 }
 
 static void print_list(const char *what, const json_t *list)

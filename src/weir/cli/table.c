@@ -35,7 +35,7 @@ static const char help[] =
 	"  --drain NAME,... as if the file said `state: drain`\n"
 	"  --maint NAME,... as if the file said `state: maint`\n"
 	"  --share NAME=PERCENT,...  as `weir weight` would set them, 0 to 100\n"
-	"  --json           {\"size\": slots, \"slots\": [\"backend\" or null, ...]}\n"
+	"  -j, --json       {\"size\": slots, \"slots\": [\"backend\" or null, ...]}\n"
 	"  --help           this text\n";
 
 static int set_once(const char **field, const char *option)
@@ -46,7 +46,7 @@ static int set_once(const char **field, const char *option)
 /* 0, or the exit status to end with, and *done says so. */
 static int parse_options(int argc, char **argv, struct options *options, bool *done)
 {
-	enum { CONFIG = 256, POOL, DOWN, DRAIN, MAINT, SHARE, JSON };
+	enum { CONFIG = 256, POOL, DOWN, DRAIN, MAINT, SHARE };
 	static const struct option longs[] = {
 		{"config", required_argument, NULL, CONFIG},
 		{"pool", required_argument, NULL, POOL},
@@ -54,14 +54,14 @@ static int parse_options(int argc, char **argv, struct options *options, bool *d
 		{"drain", required_argument, NULL, DRAIN},
 		{"maint", required_argument, NULL, MAINT},
 		{"share", required_argument, NULL, SHARE},
-		{"json", no_argument, NULL, JSON},
+		{"json", no_argument, NULL, 'j'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
 	int option, wrong = 0;
 
 	*done = true;
-	while (!wrong && (option = command_option(argc, argv, ":h", longs)) != -1) {
+	while (!wrong && (option = command_option(argc, argv, ":jh", longs)) != -1) {
 		switch (option) {
 		case CONFIG: wrong = set_once(&options->config, "config"); break;
 		case POOL: wrong = set_once(&options->pool, "pool"); break;
@@ -69,7 +69,7 @@ static int parse_options(int argc, char **argv, struct options *options, bool *d
 		case DRAIN: wrong = set_once(&options->drain, "drain"); break;
 		case MAINT: wrong = set_once(&options->maint, "maint"); break;
 		case SHARE: wrong = set_once(&options->share, "share"); break;
-		case JSON: options->json = true; break;
+		case 'j': options->json = true; break;
 		case 'h': fputs(help, stdout); return EXIT_OK;
 		default: return EXIT_USAGE;
 		}

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "weir/cli/ask.h"
 #include "weir/command.h"
 #include "weir/explain/texts.h"
@@ -24,7 +25,7 @@ static const char help[] =
 	"Says what a verdict means, what it likely comes from, and what to do about it. Without a\n"
 	"name: one line for each. `drop`: those that end a packet; where a node runs here, those\n"
 	"alone that did since its start, the most frequent first.\n"
-	"\n" ASK_HELP "      --json         the same as JSON\n"
+	"\n" ASK_HELP "  -j, --json         the same as JSON\n"
 	"  -h, --help         this text\n";
 
 struct asked {
@@ -58,8 +59,8 @@ static void print_row(const struct row *row)
 	printf("%s (%s): %s\n", show_verdict(row->verdict).text, show_verdict_action(row->verdict),
 	       show_verdict_help(row->verdict));
 	if (row->packets >= 0)
-		printf("  %-9s %lld packets, %lld bytes\n", "counted", (long long)row->packets,
-		       (long long)row->bytes);
+		printf("  %-9s %lld %s, %lld bytes\n", "counted", (long long)row->packets,
+		       plural((uint64_t)row->packets, "packet", "packets"), (long long)row->bytes);
 	printf("  %-9s %s\n", "meaning", text->meaning);
 	print_lines("causes", text->causes);
 	print_lines("to do", text->steps);

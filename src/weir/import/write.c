@@ -81,9 +81,10 @@ static size_t count_kind(const struct import *import, enum import_kind kind)
 static void put_head(FILE *out, const struct import *import)
 {
 	fprintf(out,
-		"# Made by weir import %s. %zu things have no counterpart, %zu work in another "
-		"way, %zu are not\n# needed; each is named below, by its line there. Read "
-		"them, then: weir check FILE\n",
+		"# Made by weir import %s. Without a counterpart: %zu; working in another way: "
+		"%zu; "
+		"not needed: %zu.\n# Each is named below, by its line there. Read them, then: weir "
+		"check FILE\n",
 		import->from, count_kind(import, IMPORT_LOST) + import->notes_dropped,
 		count_kind(import, IMPORT_DIFFERS), count_kind(import, IMPORT_NEEDLESS));
 	put_notes(out, import, NULL);

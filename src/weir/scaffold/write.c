@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/plural.h"
 #include "weir/scaffold/scaffold.h"
 
 /* Of the blocks that are for documents (RFC 5737, RFC 6598): nobody's. */
@@ -49,7 +50,7 @@ static void put_card(FILE *out, const struct scaffold_host *host, const struct c
 	if (card->driver[0])
 		fprintf(out, ", driver %s", card->driver);
 	if (card->queues)
-		fprintf(out, ", %u queue%s", card->queues, card->queues == 1 ? "" : "s");
+		fprintf(out, ", %u %s", card->queues, plural(card->queues, "queue", "queues"));
 	for (size_t i = 0; i < host->address_count; i++) {
 		const struct host_address *address = &host->addresses[i];
 

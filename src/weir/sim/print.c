@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/plural.h"
+
 enum { EVENT_COLUMNS = 28 };
 
 static const struct column {
@@ -52,10 +54,11 @@ static void print_head(const struct sim_print *print)
 {
 	const struct sim_spec *spec = print->spec;
 
-	printf("service %s, pool %s: %zu backends, %" PRIu32 " slots; %" PRIu32
-	       " flows, seed %" PRIu64 "; %" PRIu64 " MB\n\n",
+	printf("service %s, pool %s: %zu %s, %" PRIu32 " slots; %" PRIu32 " flows, seed %" PRIu64
+	       "; %" PRIu64 " MB\n\n",
 	       print->service->name, print->service->pool->name, pool_members(spec->fleet),
-	       spec->fleet->table_size, spec->flows, spec->seed, print->memory / 1000000);
+	       plural(pool_members(spec->fleet), "backend", "backends"), spec->fleet->table_size,
+	       spec->flows, spec->seed, print->memory / 1000000);
 	printf("%10s  %-*s  %-12s", "AT", EVENT_COLUMNS, "EVENT", "% OF FLOWS");
 	printf(" %9s %9s %9s %9s %9s %9s\n", "MOVED", "BROKEN", "HANDED ON", "STALLED", "EXCUSED",
 	       "REFUSED");
@@ -97,7 +100,8 @@ static void print_row(const struct sim_print *print, const struct sim_row *row)
 		 row->step ? (double)row->step->at_ms / 1000 : 0, text);
 	snprintf(second, sizeof(second), "%12s%s", "",
 		 length > EVENT_COLUMNS ? text + EVENT_COLUMNS : "");
-	snprintf(nodes, sizeof(nodes), "%12s%u nodes, %.2f %% to another", "", row->nodes,
+	snprintf(nodes, sizeof(nodes), "%12s%u %s, %.2f %% to another", "", row->nodes,
+		 plural(row->nodes, "node", "nodes"),
 		 100.0 * (double)row->node_moved / print->spec->flows);
 	print_rows(print, row->schemes, lines);
 }

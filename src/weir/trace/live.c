@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/plural.h"
 #include "base/time.h"
 #include "engine/live/live.h"
 #include "weir/command.h"
@@ -291,9 +292,10 @@ static int run_all(struct tracer *tracer)
 	else
 		status = run_tuple(tracer);
 	if (!status && tracer->failed)
-		status = command_fail(name, "%llu of %llu packets could not be run",
+		status = command_fail(name, "%llu of %llu %s could not be run",
 				      (unsigned long long)tracer->failed,
-				      (unsigned long long)tracer->packets);
+				      (unsigned long long)tracer->packets,
+				      plural(tracer->packets, "packet", "packets"));
 	return status;
 }
 

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/plural.h"
 #include "engine/dp.h"
 #include "engine/native.h"
 #include "weir/balancer/balancer.h"
@@ -406,9 +407,10 @@ static int run_all(struct trace *trace)
 	if (error)
 		return error;
 	if (trace->failed)
-		return command_fail(name, "%llu of %llu packets could not be run",
+		return command_fail(name, "%llu of %llu %s could not be run",
 				    (unsigned long long)trace->failed,
-				    (unsigned long long)trace->packets);
+				    (unsigned long long)trace->packets,
+				    plural(trace->packets, "packet", "packets"));
 	return EXIT_OK;
 }
 
