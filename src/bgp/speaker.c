@@ -27,6 +27,7 @@
 #include <string.h>
 
 #include "base/time.h"
+#include "bgp/password.h"
 #include "bgp/session/session.h"
 
 enum {
@@ -67,6 +68,7 @@ static void on_peer_closed(uv_handle_t *handle)
 	struct bgp_peer *peer = handle->data;
 	struct bgp *bgp = peer->bgp;
 
+	password_free(peer->password);
 	free(peer);
 	bgp_handle_closed(bgp);
 }
@@ -360,7 +362,8 @@ static int check_peer(const struct bgp *bgp, const struct bgp_peer_spec *spec, s
 	return code;
 }
 
-static void copy_peer_spec(struct bgp_peer *peer, const struct bgp_peer_spec *spec)
+/* 0 or -ENOMEM. */
+static int copy_peer_spec(struct bgp_peer *peer, const struct bgp_peer_spec *spec)
 {
 	peer->spec = *spec;
 	peer->internal = spec->asn == peer->bgp->spec.asn;
@@ -368,10 +371,11 @@ static void copy_peer_spec(struct bgp_peer *peer, const struct bgp_peer_spec *sp
 		snprintf(peer->interface, sizeof(peer->interface), "%s", spec->interface);
 		peer->spec.interface = peer->interface;
 	}
-	if (spec->password) {
-		snprintf(peer->password, sizeof(peer->password), "%s", spec->password);
-		peer->spec.password = peer->password;
-	}
+	if (!spec->password)
+		return 0;
+	peer->password = password_new(spec->password);
+	peer->spec.password = peer->password;
+	return peer->password ? 0 : -ENOMEM;
 }
 
 int bgp_add_peer(struct bgp *bgp, const struct bgp_peer_spec *spec, bgp_changed *changed, void *arg,
@@ -389,8 +393,11 @@ int bgp_add_peer(struct bgp *bgp, const struct bgp_peer_spec *spec, bgp_changed 
 	peer->changed = changed;
 	peer->arg = arg;
 	peer->stopped = bgp->status.stopped;
-	copy_peer_spec(peer, spec);
-	if (!peer->stopped && listen_join(peer)) {
+	code = copy_peer_spec(peer, spec);
+	if (!code && !peer->stopped)
+		code = listen_join(peer);
+	if (code) {
+		password_free(peer->password);
 		free(peer);
 		return err_set(err, -ENOMEM, "no memory");
 	}
@@ -419,7 +426,7 @@ void bgp_remove_peer(struct bgp_peer *peer)
 
 bool bgp_peer_has_password(const struct bgp_peer *peer, const char *password)
 {
-	return strcmp(peer->password, password ? password : "") == 0;
+	return strcmp(peer->password ? peer->password : "", password ? password : "") == 0;
 }
 
 void bgp_peer_lost(struct bgp_peer *peer, const char *why)

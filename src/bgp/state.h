@@ -37,7 +37,7 @@ struct bgp_peer {
 	LIST_ENTRY(bgp_peer) link;
 	struct bgp *bgp;
 	struct bgp_peer_spec spec;
-	char password[BGP_PASSWORD_MAX + 1];
+	char *password; /* its own; NULL: none */
 	char interface[IF_NAMESIZE];
 	bool internal; /* of our own AS */
 	struct listener *listener;

@@ -83,7 +83,7 @@ boot_mounts() {
 
 # Of what the machine would start nothing is; the test is a service of its own.
 boot_units() {
-	local root=$1 units=$1/run/systemd/system
+	local root=$1 tag=$3 units=$1/run/systemd/system
 	rm -rf "$root"/etc/systemd/system/*.wants "$root"/etc/rc?.d
 	# An index of all manual pages takes long.
 	rm -f "$root/usr/sbin/policy-rc.d" "$root/var/lib/man-db/auto-update"
@@ -100,7 +100,8 @@ boot_units() {
 		After=systemd-journald.service
 		[Service]
 		Type=oneshot
-		Environment=HOME=/root LANG=C.UTF-8
+		# By a number of a process in there it would be swept as what is left of a dead run.
+		Environment=HOME=/root LANG=C.UTF-8 WEIR_TAG=$tag
 		ExecStart=/bin/bash -c 'bash /out/command; echo \$\$? >/out/status'
 		ExecStopPost=/bin/kill -s RTMIN+4 1
 		StandardOutput=file:/out/said

@@ -67,13 +67,16 @@ int tcp_set_key(int fd, const struct addr *peer, const char *password)
 {
 	struct tcp_md5sig key = {0};
 	size_t length = password ? strlen(password) : 0;
+	int code;
 
 	if (length > sizeof(key.tcpm_key))
 		return -EINVAL;
 	addr_sockaddr(peer, 0, (struct sockaddr_storage *)&key.tcpm_addr);
 	key.tcpm_keylen = (uint16_t)length;
 	memcpy(key.tcpm_key, password ?: "", length);
-	return setsockopt(fd, IPPROTO_TCP, TCP_MD5SIG, &key, sizeof(key)) ? -errno : 0;
+	code = setsockopt(fd, IPPROTO_TCP, TCP_MD5SIG, &key, sizeof(key)) ? -errno : 0;
+	explicit_bzero(&key, sizeof(key));
+	return code;
 }
 
 static int new_socket(int family)
