@@ -144,7 +144,10 @@ static int ask(const struct request *request, json_t *question)
 static bool look_at_drain(const struct request *request, const json_t *backend, char *said)
 {
 	const json_t *drain = json_object_get(backend, "drain");
-	const char *words = json_string_value(json_object_get(drain, "words"));
+	const json_t *agent = json_object_get(drain, "agent");
+	bool waits = json_is_object(agent) && json_is_false(json_object_get(agent, "counts")) &&
+		     !*text(agent, "error"); /* for its first answer */
+	const char *words = waits ? NULL : json_string_value(json_object_get(drain, "words"));
 	size_t shown = words ? strcspn(words, "0123456789") : 0;
 
 	/* Seconds that pass are no news. */
