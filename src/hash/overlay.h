@@ -60,14 +60,19 @@ typedef void overlay_answer(void *arg, uint32_t slot, uint32_t owner, uint32_t o
 void overlay_apply(const struct overlay *overlay, const uint8_t *was, const uint8_t *share,
 		   overlay_answer *answer, void *arg);
 
-/* The same for who goes through memory and had better know what comes: many at a time, most of them
- * in rising order, with the place and the base owner. Members are in 16 bits. */
+/*
+ * The same for who goes through memory and had better know what comes: many at a time, most of them
+ * in rising order, with the place and the base owner. Members are in 16 bits. `next` are as many
+ * again, which most probably will be told next: their slots are worth asking memory for.
+ */
 enum { OVERLAY_NOBODY = UINT16_MAX };
 struct overlay_change {
 	uint32_t place, slot;
 	uint16_t base, owner, other;
 	bool kept; /* its base owner serves it before and after: only the other owner may change */
+	bool open; /* of no meaning to who is told */
 };
-typedef void overlay_answers(void *arg, const struct overlay_change *changes, size_t count);
+typedef void overlay_answers(void *arg, const struct overlay_change *changes, size_t count,
+			     const struct overlay_change *next);
 void overlay_change(const struct overlay *overlay, const uint8_t *was, const uint8_t *share,
 		    overlay_answers *answers, void *arg);

@@ -62,7 +62,7 @@ static void make_runs(struct overlay *overlay, const uint32_t *base)
 			continue;
 		if (overlay->run_of[owner] == UINT16_MAX) {
 			overlay->run_of[owner] = (uint16_t)overlay->run_count;
-			overlay->runs[overlay->run_count++].member = (uint16_t)owner;
+			overlay->lenders[overlay->run_count++].member = (uint16_t)owner;
 		}
 		overlay->runs[overlay->run_of[owner]].end++;
 	}
@@ -75,7 +75,7 @@ static void make_runs(struct overlay *overlay, const uint32_t *base)
 		for (; guess * OVERLAY_GUESS < places; guess++)
 			overlay->guess[guess] = (uint16_t)i;
 	}
-	overlay->runs[overlay->run_count].usable = PARTLY;
+	overlay->lenders[overlay->run_count].usable = PARTLY;
 	overlay->place_count = places;
 	overlay->factor = places ? choose_factor(places) : 0;
 	overlay->reciprocal = places ? UINT64_MAX / places : 0;
@@ -169,7 +169,8 @@ int overlay_new(const uint32_t *base, uint32_t size, size_t members, struct over
 
 	if (size > MAGLEV_SIZE_MAX || !names_members(base, size, members))
 		return -EINVAL;
-	overlay = calloc(1, sizeof(*overlay) + (runs + 1) * sizeof(struct run) +
+	overlay = calloc(1, sizeof(*overlay) +
+				    (runs + 1) * (sizeof(struct run) + sizeof(struct lender)) +
 				    size * (sizeof(union follower) + sizeof(struct place)) +
 				    (runs + 1 + size) * sizeof(uint32_t) +
 				    (guesses + members) * sizeof(uint16_t));
@@ -180,7 +181,8 @@ int overlay_new(const uint32_t *base, uint32_t size, size_t members, struct over
 	overlay->followers = (union follower *)overlay->room;
 	overlay->places = (struct place *)(overlay->followers + size);
 	overlay->runs = (struct run *)(overlay->places + size);
-	overlay->group_end = (uint32_t *)(overlay->runs + runs + 1);
+	overlay->lenders = (struct lender *)(overlay->runs + runs + 1);
+	overlay->group_end = (uint32_t *)(overlay->lenders + runs + 1);
 	overlay->place_of = overlay->group_end + runs + 1;
 	overlay->run_of = (uint16_t *)(overlay->place_of + size);
 	overlay->guess = overlay->run_of + members;
@@ -212,5 +214,5 @@ uint32_t overlay_base(const struct overlay *overlay, uint32_t place)
 {
 	if (place >= overlay->place_count)
 		return HASH_NOBODY;
-	return overlay->runs[overlay_run_at(overlay, place)].member;
+	return overlay->lenders[overlay_run_at(overlay, place)].member;
 }

@@ -15,10 +15,14 @@ enum overlay_usable { NOWHERE, PARTLY, WHOLLY };
 
 struct run {
 	uint32_t begin, end;
-	uint16_t member;
-	uint16_t usable; /* enum overlay_usable, in the state that is applied; so are: */
-	uint32_t limit;  /* where those begin in which it is not usable */
+	uint32_t limit;  /* where those begin in which it is not usable, in the state applied */
 	uint32_t steady; /* the same of the places that are usable before and after */
+};
+
+/* Whose a run is: the part that is asked for most. */
+struct lender {
+	uint16_t member;
+	uint16_t usable; /* enum overlay_usable, in the state applied */
 };
 
 /* `first` is the run of its first candidate, `second` that of the first one after it which is not
@@ -46,7 +50,8 @@ struct overlay {
 	uint32_t factor;
 	uint64_t reciprocal; /* of place_count */
 	uint32_t run_count;
-	struct run *runs; /* and one more, of nobody, which is always PARTLY */
+	struct run *runs;       /* and one more, of nobody */
+	struct lender *lenders; /* by run; nobody is always PARTLY */
 	struct place *places;
 	union follower *followers;      /* by group */
 	uint32_t *group_end;            /* by run, and one more for places without a candidate */

@@ -358,6 +358,16 @@ static void stand(struct pool *pool)
 	}
 }
 
+/* May slots of a member that is new wait for it? */
+static bool may_hold(const struct pool *pool)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < pool->members.count; i++)
+		any |= members_is_awaited(&pool->members, i);
+	return any && (pool->adopted || pool->inherited);
+}
+
 static void settle(struct writing *writing)
 {
 	struct pool *pool = writing->pool;
@@ -373,6 +383,7 @@ static void settle(struct writing *writing)
 	if (pool->doubt && pool->transitions.count > 0)
 		drop_weak(writing);
 	stand(pool);
+	writing->plain = !writing->starts && !may_hold(pool);
 	if (pool->ring)
 		ring_apply(pool->ring, was, pool->now, words_serve_one, writing);
 	else

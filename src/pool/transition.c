@@ -153,7 +153,7 @@ uint32_t transitions_next(const struct transitions *all, uint32_t from)
 	return bits ? word * TRANSITION_WORD + (uint32_t)__builtin_ctzll(bits) : all->size;
 }
 
-uint64_t transition_begin_any(struct transitions *all, uint32_t at, uint32_t from, uint64_t now_ms)
+uint64_t transition_begin(struct transitions *all, uint32_t at, uint32_t from, uint64_t now_ms)
 {
 	struct transition *slot = &all->slots[at];
 	bool fresh = !is_known(all, at) && from;

@@ -19,12 +19,18 @@
 #include "dp/abi_slot.h"
 
 struct transition {
-	uint64_t since_ms : 40;
-	uint64_t previous : 20; /* 0: nobody, who then has no flows without an entry */
-	uint64_t on : 1;        /* in transition; else previous is only remembered */
-	uint64_t late : 1;
-	uint64_t changed : 1; /* since the survey began */
-	uint64_t weak : 1;    /* previous has no flows without entries as far as this node knows */
+	union {
+		uint64_t bits;
+		struct {
+			uint64_t since_ms : 40;
+			uint64_t previous : 20; /* 0: nobody, who has no flows without an entry */
+			uint64_t on : 1;        /* in transition; else previous is remembered */
+			uint64_t late : 1;
+			uint64_t changed : 1; /* since the survey began */
+			uint64_t weak : 1;    /* previous has no flows without entries that this
+					       * node knows of */
+		};
+	};
 };
 
 enum { TRANSITION_WORD = 64 }; /* slots of a word of `known` */
@@ -63,27 +69,68 @@ static inline uint64_t transition_word(const struct transitions *all, uint32_t a
 	       (slot->late ? ABI_SLOT_LATE : 0) | (slot->weak ? ABI_SLOT_ASK : 0);
 }
 
-/* transition_begin, whatever is known of the slot. */
-uint64_t transition_begin_any(struct transitions *all, uint32_t slot, uint32_t from,
-			      uint64_t now_ms);
-
 /*
  * The slot goes from the backend of record `from` to another. `from` 0: flows from before have
- * entries or are given up, but entries may name another backend than the slot's. Of most nothing is
- * known, and those of one event begin alike: then nothing is read. Returns transition_word.
+ * entries or are given up, but entries may name another backend than the slot's. Returns
+ * its part of the word.
  */
-static inline uint64_t transition_begin(struct transitions *all, uint32_t at, uint32_t from,
-					uint64_t now_ms)
+uint64_t transition_begin(struct transitions *all, uint32_t slot, uint32_t from, uint64_t now_ms);
+
+/*
+ * For who begins many: of most slots of an event nothing is known, and they begin alike, so nothing
+ * is read of them, and what is alike stays in registers. Until the end nothing else is asked of the
+ * transitions but words.
+ */
+struct transitions_many {
+	struct transition *slots;
+	uint64_t *known;
+	uint64_t alike; /* their bits but for previous; 0: none has begun */
+	uint64_t now_ms;
+	uint32_t begun; /* alike */
+};
+
+static inline uint64_t transitions_alike(const struct transitions *all, uint64_t now_ms)
 {
-	uint64_t *known = &all->known[at / TRANSITION_WORD], bit = 1ULL << at % TRANSITION_WORD;
 	struct transition fresh = all->fresh;
 
-	if (*known & bit || !fresh.on || fresh.since_ms != now_ms || !from)
-		return transition_begin_any(all, at, from, now_ms);
-	fresh.previous = from;
-	all->slots[at] = fresh;
-	all->count++;
-	*known |= bit;
+	if (!fresh.on || fresh.since_ms != now_ms)
+		return 0;
+	fresh.previous = 0;
+	return fresh.bits;
+}
+
+static inline struct transitions_many transitions_begin_many(const struct transitions *all,
+							     uint64_t now_ms)
+{
+	return (struct transitions_many){
+		.slots = all->slots,
+		.known = all->known,
+		.alike = transitions_alike(all, now_ms),
+		.now_ms = now_ms,
+	};
+}
+
+static inline void transitions_end_many(struct transitions *all,
+					const struct transitions_many *many)
+{
+	all->count += many->begun;
+}
+
+/* transition_begin of one of them. */
+static inline uint64_t transition_begin_next(struct transitions *all, struct transitions_many *many,
+					     uint32_t at, uint32_t from)
+{
+	uint64_t *known = &many->known[at / TRANSITION_WORD], bits = *known;
+	uint64_t bit = 1ULL << at % TRANSITION_WORD, word;
+
+	if (bits & bit || !many->alike || !from) {
+		word = transition_begin(all, at, from, many->now_ms);
+		many->alike = transitions_alike(all, many->now_ms);
+		return word;
+	}
+	many->slots[at].bits = many->alike | (struct transition){.previous = from}.bits;
+	*known = bits | bit;
+	many->begun++;
 	return abi_slot(0, from, 0) | ABI_SLOT_TRANSITION;
 }
 

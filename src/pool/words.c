@@ -87,8 +87,10 @@ static void store_served(struct writing *writing, const struct overlay_change *c
 	      word_of(pool, change->place, base, owner) | other_in_word(pool, other));
 }
 
-static void store_each(void *arg, const struct overlay_change *changes, size_t count)
+static void store_each(void *arg, const struct overlay_change *changes, size_t count,
+		       const struct overlay_change *next)
 {
+	(void)next;
 	for (size_t i = 0; i < count; i++)
 		store_served(arg, &changes[i]);
 }
@@ -174,15 +176,14 @@ static void begin_amid_start(struct writing *writing, uint32_t place, uint16_t b
 
 /* Of a move whose giver did not lose by its share and whose taker did not gain, nobody's share is
  * the cause. */
-static inline void count_move(const struct pool *pool, struct pool_moves *moves, uint16_t before,
-			      uint16_t owner)
+static void count_move(struct pool *pool, uint16_t before, uint16_t owner)
 {
 	struct standing *gives = pool_standing(pool, before), *takes = pool_standing(pool, owner);
 
 	takes->slots++;
 	gives->slots--;
-	moves->slots += before != NOBODY;
-	moves->collateral += !gives->gives & !takes->takes;
+	pool->moves.slots += before != NOBODY;
+	pool->moves.collateral += !gives->gives & !takes->takes;
 }
 
 /* A transition that is no more than that begins in change_owner. */
@@ -226,8 +227,7 @@ static bool holds(const struct pool *pool, uint16_t base, uint16_t owner)
 	       pool->members.items[owner].share > 0 && members_is_awaited(&pool->members, base);
 }
 
-static void serve_place(struct writing *writing, const struct overlay_change *change,
-			struct pool_moves *moves)
+static void serve_place(struct writing *writing, const struct overlay_change *change)
 {
 	struct pool *pool = writing->pool;
 	uint16_t before = pool->owners[change->place], owner = change->owner;
@@ -240,7 +240,7 @@ static void serve_place(struct writing *writing, const struct overlay_change *ch
 		pool->held++;
 	}
 	if (before != owner) {
-		count_move(pool, moves, before, owner);
+		count_move(pool, before, owner);
 		transition = change_owner(writing, change->place, base, before, owner);
 	} else {
 		transition = transition_word(&pool->transitions, change->place);
@@ -249,63 +249,126 @@ static void serve_place(struct writing *writing, const struct overlay_change *ch
 	      word_beside(pool, base, owner) | transition | other_in_word(pool, other));
 }
 
-static inline void ask_ahead(const struct writing *writing, const struct overlay_change *changes,
-			     size_t count)
+static inline uint64_t word_of_records(const struct standing *standing, uint16_t owner,
+				       uint16_t other)
 {
-	if (writing->slots && count > AHEAD)
-		__builtin_prefetch(&writing->slots[changes[AHEAD].slot]);
+	return abi_slot(standing[(uint16_t)(owner + 1)].record, 0,
+			standing[(uint16_t)(other + 1)].record);
 }
 
-static void read_first(const struct writing *writing, const struct overlay_change *changes,
-		       size_t count)
+static inline void ask_for(const struct writing *writing, uint32_t slot)
 {
-	uint64_t sum = 0;
-
-	for (size_t i = 0; writing->slots && i < count && i < AHEAD; i++)
-		sum += writing->slots[changes[i].slot];
-	__asm__ volatile("" ::"r"(sum));
+	if (writing->slots)
+		__builtin_prefetch(&writing->slots[slot]);
 }
 
-/* Serves the first ones, whose base owners go on to, so that nothing else is to be known of them.
- * Returns how many. */
+static void serve_each(struct writing *writing, const struct overlay_change *changes, size_t count,
+		       const struct overlay_change *next)
+{
+	for (size_t i = 0; i < count; i++) {
+		ask_for(writing, next[i].slot);
+		serve_place(writing, &changes[i]);
+	}
+}
+
+/*
+ * Where a change of owner asks for nothing but a transition, which is nearly always so, changes in
+ * a row are served with all in registers that they have alike. Both return how many they served.
+ */
+
+/* Those whose base owners go on to serve: nothing is to be known of them but the word. */
 static size_t serve_kept(struct writing *writing, const struct overlay_change *changes,
-			 size_t count)
+			 size_t count, const struct overlay_change *next)
 {
 	const struct pool *pool = writing->pool;
+	const struct transitions *transitions = &pool->transitions;
+	const struct standing *standing = pool->standing;
+	uint64_t *slots = writing->slots, doubt = pool->doubt ? ABI_SLOT_DOUBT : 0;
+	uint32_t stored = 0;
 	size_t i;
 
 	for (i = 0; i < count && changes[i].kept; i++) {
-		uint16_t base = changes[i].base;
+		const struct overlay_change *it = &changes[i];
+		uint64_t word = doubt | word_of_records(standing, it->base, it->other);
 
-		ask_ahead(writing, &changes[i], count - i);
-		store(writing, changes[i].slot,
-		      word_of(pool, changes[i].place, base, base) |
-			      other_in_word(pool, changes[i].other));
+		__builtin_prefetch(&slots[next[i].slot]);
+		word |= transition_word(transitions, it->place);
+		if (slots[it->slot] == word)
+			continue;
+		__atomic_store_n(&slots[it->slot], word, __ATOMIC_RELEASE);
+		stored++;
 	}
+	writing->stored += stored;
 	return i;
 }
 
-void words_serve(void *arg, const struct overlay_change *changes, size_t count)
+static size_t serve_others(struct writing *writing, const struct overlay_change *changes,
+			   size_t count, const struct overlay_change *next)
 {
-	const struct writing *writing = arg;
-	struct pool_moves moves = {0};
+	struct pool *pool = writing->pool;
+	struct transitions *transitions = &pool->transitions;
+	struct transitions_many many = transitions_begin_many(transitions, writing->now_ms);
+	struct standing *standing = pool->standing;
+	uint64_t *slots = writing->slots, doubt = pool->doubt ? ABI_SLOT_DOUBT : 0;
+	uint64_t doubt_lent = pool->doubt_ms ? ABI_SLOT_DOUBT : doubt;
+	uint16_t *owners = pool->owners;
+	uint32_t stored = 0, moved = 0, collateral = 0;
+	size_t i;
 
-	read_first(writing, changes, count);
-	for (size_t i = 0; i < count;) {
-		if (changes[i].kept) {
-			i += serve_kept(arg, &changes[i], count - i);
+	for (i = 0; i < count && !changes[i].kept; i++) {
+		const struct overlay_change *it = &changes[i];
+		uint16_t owner = it->owner, before = owners[it->place];
+		uint64_t word = (it->base == owner ? doubt : doubt_lent) |
+				word_of_records(standing, owner, it->other);
+
+		__builtin_prefetch(&slots[next[i].slot]);
+		if (before == NOBODY) {
+			serve_place(writing, it);
 			continue;
 		}
-		ask_ahead(writing, &changes[i], count - i);
-		serve_place(arg, &changes[i++], &moves);
+		if (before == owner) {
+			word |= transition_word(transitions, it->place);
+		} else {
+			struct standing *gives = &standing[before + 1];
+			struct standing *takes = &standing[(uint16_t)(owner + 1)];
+
+			owners[it->place] = owner;
+			takes->slots++;
+			gives->slots--;
+			moved++;
+			collateral += !gives->gives & !takes->takes;
+			word |= transition_begin_next(transitions, &many, it->place, gives->flows);
+		}
+		if (slots[it->slot] == word)
+			continue;
+		__atomic_store_n(&slots[it->slot], word, __ATOMIC_RELEASE);
+		stored++;
 	}
-	writing->pool->moves.slots += moves.slots;
-	writing->pool->moves.collateral += moves.collateral;
+	transitions_end_many(transitions, &many);
+	pool->moves.slots += moved;
+	pool->moves.collateral += collateral;
+	writing->stored += stored;
+	return i;
+}
+
+void words_serve(void *arg, const struct overlay_change *changes, size_t count,
+		 const struct overlay_change *next)
+{
+	struct writing *writing = arg;
+	size_t served;
+
+	if (!writing->slots || !writing->plain) {
+		serve_each(writing, changes, count, next);
+		return;
+	}
+	for (size_t i = 0; i < count; i += served)
+		served = (changes[i].kept ? serve_kept : serve_others)(writing, &changes[i],
+								       count - i, &next[i]);
 }
 
 void words_serve_one(void *arg, uint32_t slot, uint32_t owner, uint32_t other)
 {
 	struct overlay_change change = change_in_ring(arg, slot, owner, other);
 
-	words_serve(arg, &change, 1);
+	words_serve(arg, &change, 1, &change);
 }

@@ -15,6 +15,7 @@ struct writing {
 	uint64_t now_ms;
 	uint32_t stored;
 	bool starts; /* the pool comes to know its members */
+	bool plain;  /* a change of owner asks for nothing but a transition */
 };
 
 /* Brings the word of a place's slot to what is known of it; its other owner stays. */
@@ -27,5 +28,6 @@ void words_store_nobodys(struct writing *writing);
 void words_store_told(void *arg, const uint32_t *places, size_t count);
 /* For the overlay and the ring, which tell who is to serve: an overlay_answers, and an
  * overlay_answer. */
-void words_serve(void *arg, const struct overlay_change *changes, size_t count);
+void words_serve(void *arg, const struct overlay_change *changes, size_t count,
+		 const struct overlay_change *next);
 void words_serve_one(void *arg, uint32_t slot, uint32_t owner, uint32_t other);

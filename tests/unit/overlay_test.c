@@ -436,7 +436,8 @@ static void test_places(void **state)
 }
 
 /* Of whom a change says so the base owner serves before and after. */
-static void assert_kept(void *arg, const struct overlay_change *changes, size_t count)
+static void assert_kept(void *arg, const struct overlay_change *changes, size_t count,
+			const struct overlay_change *next)
 {
 	uint32_t *kept = arg;
 
@@ -445,6 +446,7 @@ static void assert_kept(void *arg, const struct overlay_change *changes, size_t 
 
 		assert_int_equal(it->base, base[it->slot]);
 		assert_int_equal(it->place, overlay_place(overlay_told, it->slot));
+		assert_in_range(next[i].slot, 0, 2038);
 		if (it->kept) {
 			assert_int_equal(it->owner, it->base);
 			assert_int_equal(owners[it->slot], it->base);
