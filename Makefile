@@ -26,7 +26,7 @@ MULTIARCH = $(shell $(CC) -print-multiarch)
 BPF_CFLAGS = -std=gnu17 -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Wshadow -Werror -Isrc -I. \
 	-I/usr/include/$(MULTIARCH)
 
-BPF_SRC := $(wildcard src/*/*.bpf.c)
+BPF_SRC := $(wildcard src/*/*.bpf.c bench/*.bpf.c)
 BPF_OBJ := $(BPF_SRC:%.c=$(BUILD)/%.o)
 SKEL := $(patsubst %.bpf.c,$(BUILD)/gen/%.skel.h,$(notdir $(BPF_SRC)))
 SRC := $(filter-out %.bpf.c,$(wildcard src/*/*.c src/*/*/*.c))

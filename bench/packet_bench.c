@@ -32,8 +32,8 @@ enum {
 	REPEAT = 5000,
 	ROUNDS_MAX = 1000,
 	FLOW_ENTRIES = 1024 * 1024, /* as is usual */
-	SOURCE_END = 15,            /* the last byte of the source, in an IPv4 header */
-	VIP_END = 19,
+	SOURCE_END = 14,            /* the last two bytes of the source, in an IPv4 header */
+	VIP_END = 18,
 };
 
 /* A row as it is run. */
@@ -135,7 +135,8 @@ static struct subject *subject_new(struct bench *bench, size_t at)
 		subject->whole.source_at = (uint32_t)subject->frame.ip + SOURCE_END;
 	if (row->vips)
 		subject->whole.vip_at = (uint32_t)subject->frame.ip + VIP_END;
-	subject->whole.vips_mask = row->vips - 1;
+	subject->whole.vips = row->vips;
+	subject->whole.vip_first = (uint32_t)at << 8;
 	memcpy(subject->whole.headers, subject->frame.bytes, MEASURE_HEADERS);
 	return subject;
 }
