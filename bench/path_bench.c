@@ -435,7 +435,6 @@ static void open_group(struct bench *bench, const struct path_row *row)
 	struct world_spec world = {
 		.flows = entries,
 		.services = services,
-		.table_size = services > 1 ? 1021 : 65537,
 		.backends = services > 1 ? 10 : 100,
 		.forward = forward,
 		.tracking = row->always ? "always" : "transition",

@@ -23,8 +23,7 @@ struct world {
 
 static void put_pool(FILE *out, const struct world_spec *spec, uint32_t at)
 {
-	fprintf(out, "  - name: p%u\n    table_size: %u\n    check: {type: none}\n    backends:\n",
-		at, spec->table_size);
+	fprintf(out, "  - name: p%u\n    check: {type: none}\n    backends:\n", at);
 	for (uint32_t i = 0; i < spec->backends; i++) {
 		fprintf(out,
 			spec->ipv6 ? "      - {name: b%u, address: \"2001:db8:9:%x::%x\""

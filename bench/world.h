@@ -13,11 +13,10 @@
 #include "engine/dp.h"
 
 struct world_spec {
-	uint32_t flows;      /* entries of the flow table */
-	uint32_t services;   /* each with a VIP and a pool of its own: 198.18.0.0 and on, or
+	uint32_t flows;    /* entries of the flow table */
+	uint32_t services; /* each with a VIP and a pool of its own: 198.18.0.0 and on, or
 				2001:db8:b:: and on; port 80 of TCP and UDP */
-	uint32_t table_size; /* slots of a pool */
-	uint32_t backends;   /* of a pool */
+	uint32_t backends; /* of a pool */
 	const char *forward;
 	const char *tracking;
 	bool ipv6, quic;
