@@ -33,6 +33,7 @@ enum path_kind {
 	PATH_NOT_LISTENED,
 	PATH_TRUNCATED,
 	PATH_SMALLEST, /* no balancer: an outer header and nothing else */
+	PATH_LINE,     /* no balancer: one line of memory */
 };
 
 struct path_row {
@@ -96,6 +97,11 @@ struct bench {
 	struct world *world;
 	struct reference *reference;
 };
+
+static bool is_weir(const struct path_row *row)
+{
+	return row->kind != PATH_SMALLEST && row->kind != PATH_LINE;
+}
 
 /* --- frames --- */
 
@@ -285,7 +291,7 @@ static void run_round(struct bench *bench, struct subject *subject, uint32_t rou
 
 	packets *= run_side(bench, row, &subject->weir, round) * (row->cores ? row->cores : 1);
 	if (dp_verdict_count(world_dp(bench->world), subject->verdict).packets - before !=
-	    (row->kind == PATH_SMALLEST ? 0 : packets))
+	    (is_weir(row) ? packets : 0))
 		bench_die(row->name, EIO);
 	run_side(bench, row, &subject->reference, round);
 	if (row->kind != PATH_NOT_LISTENED && row->kind != PATH_TRUNCATED &&
@@ -368,6 +374,8 @@ static struct subject *subject_new(struct bench *bench, const struct path_row *r
 	set_side(&subject->reference, subject, reference_program_fd(bench->reference));
 	if (row->kind == PATH_SMALLEST)
 		subject->weir.run.program_fd = reference_smallest_fd(bench->reference);
+	if (row->kind == PATH_LINE)
+		subject->weir.run.program_fd = reference_line_fd(bench->reference);
 	try_once(bench, subject);
 	if (row->always)
 		warm(bench, row, &subject->weir);
@@ -414,7 +422,7 @@ static void tell(const struct bench *bench, const struct subject *subject)
 	char reference[128];
 
 	tell_side(bench, subject, &subject->weir, row->name);
-	if (row->kind != PATH_SMALLEST)
+	if (is_weir(row))
 		report_note(row->name, verdict_name(subject->verdict));
 	if (row->kind == PATH_NOT_LISTENED || row->kind == PATH_TRUNCATED)
 		return;

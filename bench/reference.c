@@ -129,6 +129,11 @@ int reference_smallest_fd(const struct reference *reference)
 	return bpf_program__fd(reference->skel->progs.smallest);
 }
 
+int reference_line_fd(const struct reference *reference)
+{
+	return bpf_program__fd(reference->skel->progs.one_line);
+}
+
 size_t map_memory_bytes(int fd)
 {
 	char path[64], line[128];

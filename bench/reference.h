@@ -21,8 +21,9 @@ struct reference;
 struct reference *reference_open(const struct reference_spec *spec);
 void reference_close(struct reference *reference);
 int reference_program_fd(const struct reference *reference);
-/* No balancer, but the least that one does: an outer header. */
+/* No balancers: the least that one does, an outer header; and a cache line read, of 32 MiB. */
 int reference_smallest_fd(const struct reference *reference);
+int reference_line_fd(const struct reference *reference);
 /* What all of its tables take of the kernel's memory. */
 size_t reference_memory(const struct reference *reference);
 /* The same of its flows alone. */

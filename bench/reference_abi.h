@@ -9,6 +9,7 @@ enum {
 	REFERENCE_BACKENDS = 100,
 	REFERENCE_SLOTS = 65537, /* of each VIP */
 	REFERENCE_SERVERS = 65536,
+	REFERENCE_LINES = 512 * 1024,
 };
 
 enum reference_vip_flags {

