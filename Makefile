@@ -26,7 +26,7 @@ MULTIARCH = $(shell $(CC) -print-multiarch)
 BPF_CFLAGS = -std=gnu17 -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Wshadow -Werror -Isrc -I. \
 	-I/usr/include/$(MULTIARCH)
 
-BPF_SRC := $(wildcard src/*/*.bpf.c)
+BPF_SRC := $(wildcard src/*/*.bpf.c bench/*.bpf.c)
 BPF_OBJ := $(BPF_SRC:%.c=$(BUILD)/%.o)
 SKEL := $(patsubst %.bpf.c,$(BUILD)/gen/%.skel.h,$(notdir $(BPF_SRC)))
 SRC := $(filter-out %.bpf.c,$(wildcard src/*/*.c src/*/*/*.c))
@@ -110,11 +110,8 @@ test: ## as root: install what is missing, build, run every tier
 	+$(SUBMAKE) test-builds
 	tests/run
 
-test-full: FUZZ_SECONDS = 600
-test-full: ## as `test`, with ten minutes of each fuzzer
-	tools/deps
-	+$(SUBMAKE) test-builds
-	FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run
+test-full: export FUZZ_SECONDS = 600
+test-full: test ## as `test`, with ten minutes of each fuzzer
 
 test-kernel: ## as root: the programs in a virtual machine with Debian 12's own kernel
 	tools/deps --kernel
@@ -124,9 +121,11 @@ test-kernel: ## as root: the programs in a virtual machine with Debian 12's own 
 lint: ## format, layers, sizes
 	tools/lint
 
-bench: ## as root: packets, probes, pools, a daemon with 10,000 backends; BENCH_ARGS="--json FILE"
-	+$(SUBMAKE) $(BENCH)
-	$(foreach program,$(BENCH),$(program) $(BENCH_ARGS) &&) :
+bench: ## as root: all benchmarks into build/bench.json; BENCH_ARGS="packet --only udp": one
+	+$(SUBMAKE) all $(BENCH)
+	BUILD=$(BUILD) tools/bench $(BENCH_ARGS)
+bench-doc: ## build/bench.json into docs/performance.md
+	BUILD=$(BUILD) tools/bench --doc
 
 fuzz: fuzz-build ## every fuzzer for FUZZ_SECONDS (60)
 	FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run fuzz
@@ -144,6 +143,6 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS='	' read -r name text; do \
 		printf '  make %-10s %s\n' "$$name" "$$text"; done
 
-.PHONY: all units fuzzers test-builds fuzz-build demo chaos test test-full test-kernel lint bench fuzz install deb clean help
+.PHONY: all units fuzzers test-builds fuzz-build demo chaos test test-full test-kernel lint bench bench-doc fuzz install deb clean help
 .SECONDARY .DELETE_ON_ERROR:
 -include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)

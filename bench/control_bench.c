@@ -6,16 +6,15 @@
  *    empty tables; and one backend's weight changed in that file, read again and brought in;
  *  - base tables, and events of backends in many pools at once (failures.c), beside a plain loop.
  *
- * It is the thread's own time that counts, whatever else the machine does. It reports the least,
- * the middle and the greatest of several rounds; it does not judge.
+ * It is the thread's own time that counts, whatever else the machine does. It reports; it does not
+ * judge.
  */
-#include <getopt.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/failures.h"
+#include "bench/report.h"
 #include "bench/timing.h"
 #include "engine/native.h"
 #include "pool/pool.h"
@@ -106,21 +105,21 @@ static void run_configurations(void)
 			fail("out of memory");
 		since_ns = timing_spent_ns();
 		conf = read_text(texts[0]);
-		timing_note("10,000 backends in 1,000 services: read", since_ns);
+		timing_note("1,000 services x 10 backends: file read", since_ns);
 		middle_ns = timing_spent_ns();
 		if (balancer_new(conf, native_tables(native), &start, &balancer, &err))
 			fail(err.text);
-		timing_note("  brought into empty tables", middle_ns);
-		timing_note("  both", since_ns);
+		timing_note("1,000 services x 10 backends: into empty tables", middle_ns);
+		timing_note("1,000 services x 10 backends: both", since_ns);
 		since_ns = timing_spent_ns();
 		other = read_text(texts[1]);
-		timing_note("one backend's weight in it: read", since_ns);
+		timing_note("one backend's weight of 10,000: file read", since_ns);
 		middle_ns = timing_spent_ns();
 		start = start_at(2000);
 		if (balancer_prepare(other, balancer, &start, &next, &err))
 			fail(err.text);
 		balancer_commit(next);
-		timing_note("  brought in", middle_ns);
+		timing_note("one backend's weight of 10,000: brought in", middle_ns);
 		balancer_free(next);
 		conf_free(conf);
 		conf_free(other);
@@ -130,24 +129,10 @@ static void run_configurations(void)
 	free(texts[1]);
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-	static const struct option options[] = {{"json", required_argument, NULL, 'j'}, {0}};
-	char path[4096] = "";
-	json_t *list;
-	int option;
-
-	/* The other benchmark's options are none of its business; its file is that one's. */
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (option == 'j')
-			snprintf(path, sizeof(path), "%s.control", optarg);
-	}
 	run_configurations();
 	failures_run();
-	list = timing_report();
-	if (*path && json_dump_file(list, path, JSON_INDENT(2)))
-		fail("cannot write the file");
-	json_decref(list);
+	report_print();
 	return 0;
 }

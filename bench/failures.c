@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/report.h"
 #include "bench/timing.h"
 #include "hash/maglev.h"
 #include "hash/overlay.h"
@@ -103,18 +104,19 @@ static void run_builds(void)
 		struct overlay *overlay;
 
 		build_plainly(&set, 0);
-		timing_note("a table of 100 backends, the plain loop", since_ns);
+		timing_note("table of 100 backends: plain loop", since_ns);
 		since_ns = timing_spent_ns();
 		if (maglev_build(members, MEMBERS_MAX, seed, SIZE, base))
 			fail();
-		timing_note("  Weir's", since_ns);
+		timing_note("table of 100 backends: Weir's", since_ns);
 		since_ns = timing_spent_ns();
 		if (overlay_new(base, SIZE, MEMBERS_MAX, &overlay))
 			fail();
-		timing_note("  and its overlay", since_ns);
+		timing_note("table of 100 backends: its overlay beside", since_ns);
 		overlay_free(overlay);
 	}
-	timing_compare("  Weir's", "a table of 100 backends, the plain loop");
+	report_compare("table of 100 backends: Weir's", "table of 100 backends: plain loop");
+	report_at_most("table of 100 backends: Weir's", 1 / 1.5);
 }
 
 /* --- events --- */
@@ -316,7 +318,7 @@ static void run_events(struct set set, const char *const names[EVENTS])
 	}
 	for (size_t i = PLAIN + 1; i < EVENTS; i++) {
 		if (names[i])
-			timing_compare(names[i], names[PLAIN]);
+			report_compare(names[i], names[PLAIN]);
 	}
 	free_set(&set);
 }
@@ -324,28 +326,31 @@ static void run_events(struct set set, const char *const names[EVENTS])
 void failures_run(void)
 {
 	static const char *const one[EVENTS] = {
-		[PLAIN] = "99 of 100 backends, the plain loop",
-		[FAILS] = "  one of 100 fails",
+		[PLAIN] = "table of 99 of 100 backends: plain loop",
+		[FAILS] = "one of 100 backends fails",
 	};
 	static const char *const shared[EVENTS] = {
-		[PLAIN] = "200 pools, 19 of 20 backends, the plain loop",
-		[WORDS] = "  the words alone that a failure changes",
-		[FAILS] = "  one that all of them share fails",
-		[LATE] = "  its datagrams' time passes",
-		[SETTLES] = "  its slots settle",
-		[RETURNS] = "  it returns",
-		[DRAINS] = "  it drains",
-		[STEP] = "  a step of its slow start",
+		[PLAIN] = "200 pools, 19 of 20 backends: plain loop",
+		[WORDS] = "200 pools: the words alone that a failure changes",
+		[FAILS] = "200 pools: one that all share fails",
+		[LATE] = "200 pools: its datagrams' time passes",
+		[SETTLES] = "200 pools: its slots settle",
+		[RETURNS] = "200 pools: it returns",
+		[DRAINS] = "200 pools: it drains",
+		[STEP] = "200 pools: a step of its slow start",
 	};
 	static const char *const many[EVENTS] = {
-		[PLAIN] = "50 pools, 15 of 35 backends, the plain loop",
-		[WORDS] = "  the words alone that they change",
-		[FAILS] = "  20 that all of them share fail at once",
-		[RETURNS] = "  they return",
+		[PLAIN] = "50 pools, 15 of 35 backends: plain loop",
+		[WORDS] = "50 pools: the words alone that 20 change",
+		[FAILS] = "50 pools: 20 that all share fail at once",
+		[RETURNS] = "50 pools: they return",
 	};
 
 	run_builds();
 	run_events(make_set(1, MEMBERS_MAX, 1), one);
 	run_events(make_set(200, 20, 1), shared);
 	run_events(make_set(50, 35, 20), many);
+	report_at_most(one[FAILS], 1 / 20.0);
+	report_at_most(shared[FAILS], 12 / 216.0);
+	report_limit(many[FAILS], 40);
 }

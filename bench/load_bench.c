@@ -10,11 +10,9 @@
  *  - a backend of 200 pools of 50 fails: from the end of the probe to the last slot written, less
  *    the time in which changes are gathered.
  *
- * All is elapsed time of a whole system, so what else the machine does counts. It reports the
- * least, the middle and the greatest of several rounds; it does not judge.
+ * All is elapsed time of a whole system, so what else the machine does counts. It reports; it
+ * does not judge.
  */
-#include <getopt.h>
-#include <jansson.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -24,8 +22,8 @@
 #include <unistd.h>
 
 #include "base/time.h"
+#include "bench/report.h"
 #include "bench/stage.h"
-#include "bench/timing.h"
 #include "dp/abi.h"
 
 enum {
@@ -35,7 +33,7 @@ enum {
 	TABLE = 1021,      /* a hundred slots a backend */
 	TABLE_LARGE = 8191,
 	SETTLE_MS = 50,
-	ROUNDS_DEFAULT = 3,
+	ROUNDS_DEFAULT = 1,
 	FAILURES = 2, /* a round */
 	WAIT_MS = 60000,
 	FILE_MAX = 4 * 1024 * 1024,
@@ -167,11 +165,14 @@ static void run_start(struct stage *stage)
 	began_ns = time_now_ns();
 	stage_start(stage);
 	ran_ns = hear(stage, "msg=\"running\"");
-	timing_add("start, 1,000 services x 10: it runs", since_ms(began_ns, ran_ns));
+	report_value("start, 1,000 services x 10 backends: it runs", "ms",
+		     since_ms(began_ns, ran_ns));
 	wait_for_backends(stage, backends_of(stage), BACKENDS);
-	timing_add("  every backend known and in the tables", since_ms(began_ns, time_now_ns()));
-	timing_add("  memory, MiB (not ms)", stage_memory(stage, "VmRSS"));
-	timing_add("  of it not the tables themselves, MiB", stage_memory(stage, "RssAnon"));
+	report_value("start: every backend known and in the tables", "ms",
+		     since_ms(began_ns, time_now_ns()));
+	report_value("memory, 1,000 services x 10 backends", "MiB", stage_memory(stage, "VmRSS"));
+	report_value("memory that is not the tables themselves", "MiB",
+		     stage_memory(stage, "RssAnon"));
 }
 
 static void run_changes(struct stage *stage)
@@ -187,9 +188,9 @@ static void run_changes(struct stage *stage)
 		hear(stage, "another configuration runs");
 		read_ms = stage_number(stage, "read_ms=");
 		applied_ms = stage_number(stage, "applied_ms=");
-		timing_add("one backend's weight: the file read (beside)", read_ms);
-		timing_add("  applied", applied_ms);
-		timing_add("  both", read_ms + applied_ms);
+		report_value("reload, one backend's weight: file read beside", "ms", read_ms);
+		report_value("reload, one backend's weight: applied", "ms", applied_ms);
+		report_value("reload, one backend's weight: both", "ms", read_ms + applied_ms);
 	}
 }
 
@@ -229,11 +230,12 @@ static void run_large_change(struct stage *stage)
 		fail("no thread");
 	write_file(stage, POOLS, BACKENDS / POOLS, 100);
 	hear(stage, "another configuration runs");
-	timing_add("10,000 backends in place of one: applied", stage_number(stage, "applied_ms="));
+	report_value("reload, 10,000 backends in place of one: applied", "ms",
+		     stage_number(stage, "applied_ms="));
 	wait_for_backends(stage, backends, BACKENDS);
 	atomic_store(&asker.ends, true);
 	pthread_join(asker.thread, NULL);
-	timing_add("  longest wait for an answer, till all known", asker.most_ms);
+	report_value("reload: longest wait for an answer till all known", "ms", asker.most_ms);
 	stage_stop(stage);
 }
 
@@ -320,15 +322,15 @@ static void watch_failure(struct shared *shared)
 	while (count_flagged(shared))
 		continue;
 	all_ns = time_now_ns();
-	timing_add("a backend of 200 pools fails: all flags", since_ms(told_ns, all_ns));
+	report_value("a backend of 200 pools fails: all flags", "ms", since_ms(told_ns, all_ns));
 	while (left) {
 		if (time_now_ns() > end_ns)
 			fail("slots still name the backend that failed");
 		while (left && !is_named(shared, left - 1))
 			left--;
 	}
-	timing_add("  last slot written, less settling",
-		   since_ms(told_ns, time_now_ns()) - SETTLE_MS);
+	report_value("a backend of 200 pools fails: last slot written", "ms",
+		     since_ms(told_ns, time_now_ns()) - SETTLE_MS);
 }
 
 static void run_failures(struct stage *stage)
@@ -356,24 +358,11 @@ static void run_failures(struct stage *stage)
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {{"json", required_argument, NULL, 'j'},
-						{"rounds", required_argument, NULL, 'r'},
-						{0}};
+	int rounds = argc == 3 && strcmp(argv[1], "--rounds") == 0 ? atoi(argv[2]) : ROUNDS_DEFAULT;
 	static struct stage stage;
-	int option, rounds = ROUNDS_DEFAULT;
-	char path[4096] = "";
-	json_t *list;
 
-	/* Other benchmarks' options are none of its business; its file is beside theirs. */
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (option == 'j')
-			snprintf(path, sizeof(path), "%s.load", optarg);
-		else if (option == 'r')
-			rounds = atoi(optarg);
-	}
-	if (rounds < 1 || rounds > ROUNDS_DEFAULT)
-		rounds = ROUNDS_DEFAULT;
+	if (rounds < 1 || argc == 2 || argc > 3)
+		fail("usage: load_bench [--rounds N]");
 	stage_open(&stage);
 	for (int i = 0; i < rounds; i++) {
 		run_start(&stage);
@@ -382,9 +371,6 @@ int main(int argc, char **argv)
 		run_large_change(&stage);
 		run_failures(&stage);
 	}
-	list = timing_report();
-	if (*path && json_dump_file(list, path, JSON_INDENT(2)))
-		fail("cannot write the file");
-	json_decref(list);
+	report_print();
 	return 0;
 }

@@ -12,16 +12,15 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <getopt.h>
-#include <jansson.h>
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
+#include "bench/report.h"
 #include "bench/ring.h"
 #include "bench/setting.h"
 #include "dp/verdict.h"
@@ -33,8 +32,8 @@ enum {
 	REPEAT = 5000,
 	ROUNDS_MAX = 1000,
 	FLOW_ENTRIES = 1024 * 1024, /* as is usual */
-	SOURCE_END = 15,            /* the last byte of the source, in an IPv4 header */
-	VIP_END = 19,
+	SOURCE_END = 14,            /* the last two bytes of the source, in an IPv4 header */
+	VIP_END = 18,
 };
 
 /* A row as it is run. */
@@ -48,7 +47,6 @@ struct subject {
 };
 
 struct bench {
-	const char *json;
 	const char *only;
 	uint32_t rounds, repeat;
 	struct measure *measure;
@@ -137,7 +135,8 @@ static struct subject *subject_new(struct bench *bench, size_t at)
 		subject->whole.source_at = (uint32_t)subject->frame.ip + SOURCE_END;
 	if (row->vips)
 		subject->whole.vip_at = (uint32_t)subject->frame.ip + VIP_END;
-	subject->whole.vips_mask = row->vips - 1;
+	subject->whole.vips = row->vips;
+	subject->whole.vip_first = (uint32_t)at << 8;
 	memcpy(subject->whole.headers, subject->frame.bytes, MEASURE_HEADERS);
 	return subject;
 }
@@ -288,19 +287,6 @@ static size_t base_of(const struct bench *bench, size_t at)
 	return i;
 }
 
-/* The median of the rounds' ratios. 0: nothing to compare with. */
-static double ratio_of(const struct bench *bench, size_t at)
-{
-	size_t base = base_of(bench, at);
-	double ratios[ROUNDS_MAX];
-
-	if (base == bench_row_count)
-		return 0;
-	for (uint32_t i = 0; i < bench->rounds; i++)
-		ratios[i] = bench->subjects[at]->ns[i] / bench->subjects[base]->ns[i];
-	return spread_of(ratios, bench->rounds).median;
-}
-
 static const char *verdict_name(uint32_t verdict)
 {
 	static const char *const names[VERDICT_COUNT] = {
@@ -312,83 +298,43 @@ static const char *verdict_name(uint32_t verdict)
 	return names[verdict];
 }
 
-static void print_row(const struct bench *bench, size_t at)
+static void tell_row(const struct bench *bench, size_t at)
 {
 	const struct subject *subject = bench->subjects[at];
-	struct measure_spread spread = spread_of(subject->ns, bench->rounds);
-	double ratio = ratio_of(bench, at);
-
-	printf("%-36s %7.1f %7.1f %7.1f", bench_rows[at].name, spread.min, spread.median,
-	       spread.max);
-	if (ratio > 0)
-		printf(" %6.2f", ratio);
-	else
-		printf(" %6s", "-");
-	if (subject->instructions >= 0)
-		printf(" %7.0f", subject->instructions);
-	printf("  %s\n", verdict_name(subject->verdict));
-}
-
-static void print_all(const struct bench *bench)
-{
-	struct measure_spread nothing = spread_of(bench->nothing_ns, bench->rounds);
-
-	printf("\nns a packet, over %u rounds of %u packets; %d flows, %d slots, %d backends\n",
-	       bench->rounds, bench->repeat, BENCH_FLOWS, BENCH_POOL_SLOTS, BENCH_POOL_BACKENDS);
-	printf("taken off: %.1f for making the frame whole, and its start's way back\n",
-	       nothing.median);
-	if (bench->counter_fd < 0)
-		printf("instructions: this machine does not count them\n");
-	printf("\n%-36s %7s %7s %7s %6s%s  %s\n", "", "min", "median", "max", "x ipip",
-	       bench->counter_fd < 0 ? "" : "  instr.", "verdict");
-	for (size_t i = 0; i < bench_row_count; i++) {
-		if (bench->subjects[i])
-			print_row(bench, i);
-	}
-}
-
-static json_t *row_json(const struct bench *bench, size_t at)
-{
-	const struct subject *subject = bench->subjects[at];
-	struct measure_spread spread = spread_of(subject->ns, bench->rounds);
+	const char *name = bench_rows[at].name;
 	size_t base = base_of(bench, at);
-	json_t *json = json_pack("{s:s, s:s, s:f, s:f, s:f}", "name", bench_rows[at].name,
-				 "verdict", verdict_name(subject->verdict), "min_ns", spread.min,
-				 "median_ns", spread.median, "max_ns", spread.max);
+	char counted[96];
 
-	if (base < bench_row_count)
-		json_object_set_new(json, "base", json_string(bench_rows[base].name));
-	if (base < bench_row_count)
-		json_object_set_new(json, "ratio", json_real(ratio_of(bench, at)));
-	if (subject->instructions >= 0)
-		json_object_set_new(json, "instructions", json_real(subject->instructions));
-	return json;
+	for (uint32_t round = 0; round < bench->rounds; round++)
+		report_value(name, "ns", subject->ns[round]);
+	report_note(name, verdict_name(subject->verdict));
+	if (base < bench_row_count && base != at)
+		report_compare(name, bench_rows[base].name);
+	if (subject->instructions < 0)
+		return;
+	snprintf(counted, sizeof(counted), "%s: instructions", name);
+	report_value(counted, "", subject->instructions);
 }
 
-static void write_json(const struct bench *bench)
+static void tell_all(const struct bench *bench)
 {
-	json_t *list = json_array(), *json;
-	struct utsname machine;
-
-	uname(&machine);
+	for (uint32_t round = 0; round < bench->rounds; round++)
+		report_value("floor, taken off: the frame made whole", "ns",
+			     bench->nothing_ns[round]);
+	if (bench->counter_fd < 0)
+		fprintf(stderr, "packet_bench: this machine does not count instructions\n");
 	for (size_t i = 0; i < bench_row_count; i++) {
 		if (bench->subjects[i])
-			json_array_append_new(list, row_json(bench, i));
+			tell_row(bench, i);
 	}
-	json = json_pack("{s:s, s:s, s:i, s:i, s:f, s:o}", "kernel", machine.release, "machine",
-			 machine.machine, "rounds", (int)bench->rounds, "repeat",
-			 (int)bench->repeat, "overhead_ns",
-			 spread_of(bench->nothing_ns, bench->rounds).median, "rows", list);
-	if (json_dump_file(json, bench->json, JSON_INDENT(2) | JSON_REAL_PRECISION(6)))
-		bench_die(bench->json, EIO);
-	json_decref(json);
+	report_print();
 }
 
 /* --- the whole --- */
 
 static int usage(void)
 {
-	fputs("usage: packet_bench [--rounds N] [--repeat N] [--only TEXT] [--json FILE]\n"
+	fputs("usage: packet_bench [--rounds N] [--repeat N] [--only TEXT]\n"
 	      "ns a packet of the balancer's program; needs root\n",
 	      stderr);
 	return 2;
@@ -410,7 +356,6 @@ int main(int argc, char **argv)
 	static const struct option options[] = {{"rounds", required_argument, NULL, 'r'},
 						{"repeat", required_argument, NULL, 'n'},
 						{"only", required_argument, NULL, 'o'},
-						{"json", required_argument, NULL, 'j'},
 						{NULL, 0, NULL, 0}};
 	static struct bench bench = {.rounds = ROUNDS, .repeat = REPEAT, .only = ""};
 	struct err err;
@@ -422,7 +367,6 @@ int main(int argc, char **argv)
 		case 'r': good &= get_number(optarg, ROUNDS_MAX, &bench.rounds); break;
 		case 'n': good &= get_number(optarg, INT32_MAX / 2, &bench.repeat); break;
 		case 'o': bench.only = optarg; break;
-		case 'j': bench.json = optarg; break;
 		default: return usage();
 		}
 	}
@@ -441,8 +385,6 @@ int main(int argc, char **argv)
 	}
 	measure_all(&bench);
 	take_off(&bench);
-	print_all(&bench);
-	if (bench.json)
-		write_json(&bench);
+	tell_all(&bench);
 	return 0;
 }

@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <getopt.h>
-#include <jansson.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,12 +19,13 @@
 #include <uv.h>
 
 #include "base/time.h"
+#include "bench/report.h"
 #include "health/health.h"
 
 enum {
 	ROUNDS_MAX = 101,
-	WARM_MS = 1500,
-	SAMPLE_MS = 2000,
+	WARM_MS = 1200,
+	SAMPLE_MS = 1000,
 	TICK_MS = 5,
 	TARGETS_MAX = 20000,
 };
@@ -236,30 +236,23 @@ static void add_targets(struct bench *bench, const struct row *row)
 	}
 }
 
-static int compare(const void *a, const void *b)
+static void tell(const struct row *row, struct sample sample)
 {
-	double x = *(const double *)a, y = *(const double *)b;
+	char name[96];
 
-	return (x > y) - (x < y);
+	snprintf(name, sizeof(name), "probe by %s: processor time", row->name);
+	report_value(name, "us", sample.us);
+	snprintf(name, sizeof(name), "probes by %s, %u a second due: begun", row->name, row->rate);
+	report_value(name, "/s", sample.rate);
+	snprintf(name, sizeof(name), "probes by %s: the loop's lag", row->name);
+	report_value(name, "ms", sample.lag_ms);
 }
 
-static json_t *spread(const char *unit, const struct sample *samples, unsigned count, size_t at)
+static void measure(struct bench *bench, const struct row *row)
 {
-	double values[ROUNDS_MAX];
-
-	for (unsigned i = 0; i < count; i++)
-		memcpy(&values[i], (const char *)&samples[i] + at, sizeof(values[i]));
-	qsort(values, count, sizeof(*values), compare);
-	printf("  %9.1f %9.1f %9.1f %s", values[0], values[count / 2], values[count - 1], unit);
-	return json_pack("[f, f, f]", values[0], values[count / 2], values[count - 1]);
-}
-
-static json_t *measure(struct bench *bench, const struct row *row)
-{
-	struct sample samples[ROUNDS_MAX];
 	uint64_t failures = 0;
 	uv_timer_t ticker;
-	json_t *us, *rate, *lag;
+	char name[96];
 
 	if (health_open(&bench->loop, &bench->health))
 		die("health_open");
@@ -270,44 +263,32 @@ static json_t *measure(struct bench *bench, const struct row *row)
 	on_tick(&ticker);
 	run_for(bench, WARM_MS);
 	for (unsigned i = 0; i < bench->rounds; i++)
-		samples[i] = take(bench);
+		tell(row, take(bench));
 	for (unsigned i = 0; i < row->rate; i++)
 		failures += health_status(bench->checks[i])->failures +
 			    health_status(bench->checks[i])->not_run;
-	printf("%-6s %5u", row->name, row->rate);
-	us = spread("us", samples, bench->rounds, offsetof(struct sample, us));
-	rate = spread("/s", samples, bench->rounds, offsetof(struct sample, rate));
-	lag = spread("ms", samples, bench->rounds, offsetof(struct sample, lag_ms));
-	printf("  %llu\n", (unsigned long long)failures);
-	fflush(stdout);
+	snprintf(name, sizeof(name), "probes by %s: failed", row->name);
+	report_value(name, "", (double)failures);
 	health_close(bench->health);
 	uv_close((uv_handle_t *)&ticker, NULL);
 	uv_run(&bench->loop, UV_RUN_DEFAULT);
-	return json_pack("{s:s, s:i, s:o, s:o, s:o, s:I}", "name", row->name, "due", (int)row->rate,
-			 "us_a_probe", us, "probes_a_second", rate, "lag_ms", lag, "failures",
-			 (json_int_t)failures);
 }
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"rounds", required_argument, NULL, 'r'}, {"repeat", required_argument, NULL, 'n'},
-		{"rate", required_argument, NULL, 'a'},   {"only", required_argument, NULL, 'o'},
-		{"json", required_argument, NULL, 'j'},   {0}};
+	static const struct option options[] = {{"rounds", required_argument, NULL, 'r'},
+						{"rate", required_argument, NULL, 'a'},
+						{"only", required_argument, NULL, 'o'},
+						{0}};
 	static struct bench bench = {.rounds = 3};
-	const char *only = NULL, *json_path = NULL;
-	int rate = 0;
-	json_t *list = json_array();
-	char path[512];
-	int option;
+	const char *only = NULL;
+	int option, rate = 0;
 
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (option) {
 		case 'r': bench.rounds = (unsigned)atoi(optarg); break;
 		case 'o': only = optarg; break;
-		case 'j': json_path = optarg; break;
 		case 'a': rate = atoi(optarg); break;
-		case 'n': break; /* of another benchmark */
 		default: return 2;
 		}
 	}
@@ -315,21 +296,15 @@ int main(int argc, char **argv)
 		bench.rounds = 3;
 	set_up(&bench);
 	uv_loop_init(&bench.loop);
-	printf("probes   due   least, median, greatest of processor time a probe, of probes begun "
-	       "a second, of the loop's lag; failures\n");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct row row = rows[i];
 
 		if (rate > 0 && rate <= TARGETS_MAX)
 			row.rate = (unsigned)rate;
 		if (!only || strcmp(row.name, only) == 0)
-			json_array_append_new(list, measure(&bench, &row));
+			measure(&bench, &row);
 	}
-	/* Beside the file of the other benchmarks, which have the same options. */
-	snprintf(path, sizeof(path), "%s.probes", json_path ? json_path : "");
-	if (json_path && json_dump_file(list, path, JSON_INDENT(2) | JSON_REAL_PRECISION(6)))
-		die(path);
-	json_decref(list);
+	report_print();
 	kill(bench.server, SIGKILL);
 	waitpid(bench.server, NULL, 0);
 	run("rm -rf %s", bench.dir);

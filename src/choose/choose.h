@@ -53,16 +53,9 @@ PKT_STAGE int choose_nobody(struct pkt_ctx *ctx, struct pkt *pkt)
 	return verdict == PKT_ON ? VERDICT_EMPTY : verdict;
 }
 
-/* Which backend? Ends with pkt->backend set, or a verdict. */
-PKT_STAGE int choose_backend(struct pkt_ctx *ctx, struct pkt *pkt)
+/* Once the slot by the 5-tuple is known. Ends as choose_backend. */
+PKT_INLINE int choose_in(struct pkt_ctx *ctx, struct pkt *pkt, const struct abi_service *service)
 {
-	struct abi_service *service;
-
-	if (!pkt || !ctx)
-		return VERDICT_EMPTY;
-	service = choose_slot(pkt);
-	if (!service)
-		return choose_nobody(ctx, pkt);
 	if (service->flags & ABI_SERVICE_SPECIAL && env_has(ABI_HAS_SPECIAL)) {
 		int verdict = special(ctx, pkt);
 
@@ -80,6 +73,25 @@ PKT_STAGE int choose_backend(struct pkt_ctx *ctx, struct pkt *pkt)
 	if (choose_is_settled(pkt))
 		return PKT_ON;
 	return choose_tracks(service) ? choose_by_flow(ctx, pkt) : choose_untracked(pkt);
+}
+
+/* Which backend? Ends with pkt->backend set, or a verdict. */
+PKT_STAGE int choose_backend(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct abi_service *service;
+
+	if (!pkt || !ctx)
+		return VERDICT_EMPTY;
+	service = choose_slot(pkt);
+	return service ? choose_in(ctx, pkt, service) : choose_nobody(ctx, pkt);
+}
+
+/* The same where choose_slot has been. */
+PKT_STAGE int choose_further(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct abi_service *service = pkt ? env_service(pkt->service) : 0;
+
+	return service && ctx ? choose_in(ctx, pkt, service) : VERDICT_EMPTY;
 }
 
 /*

@@ -13,7 +13,7 @@
 
 PKT_INLINE struct abi_vip *find_address(const struct pkt *pkt)
 {
-	__u32 place = (__u32)pkt_hash_addr(&pkt->dst, env_node()->vip_secret);
+	__u32 place = pkt_hash_addr(&pkt->dst, env_node()->vip_secret);
 
 	for (__u32 i = 0; i < ABI_VIP_PROBES; i++) {
 		struct abi_vip *vip = env_vip((place + i) & (ABI_VIPS - 1));

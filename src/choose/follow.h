@@ -15,9 +15,9 @@
 
 /*
  * Is the slot's word all that there is to know: no change under way, and its owner up? Then
- * pkt->backend is it. This is the way of a plain packet.
+ * pkt->backend is it, whose record is returned; else NULL. This is the way of a plain packet.
  */
-PKT_INLINE int choose_is_settled(struct pkt *pkt)
+PKT_INLINE struct abi_backend *choose_settled(struct pkt *pkt)
 {
 	__u64 *slot = env_slot(pkt->slot), word;
 	struct abi_backend *backend;
@@ -28,7 +28,14 @@ PKT_INLINE int choose_is_settled(struct pkt *pkt)
 	pkt->why = WHY_SLOT;
 	pkt->backend = abi_slot_current(word);
 	backend = env_backend(pkt->backend);
-	return backend && !(word & ABI_SLOT_TRANSITION) && backend->flags & ABI_BACKEND_UP;
+	if (!backend || word & ABI_SLOT_TRANSITION || !(backend->flags & ABI_BACKEND_UP))
+		return 0;
+	return backend;
+}
+
+PKT_INLINE int choose_is_settled(struct pkt *pkt)
+{
+	return choose_settled(pkt) != 0;
 }
 
 /*

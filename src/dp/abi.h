@@ -27,7 +27,7 @@ enum {
 	 */
 	ABI_SHAPE = 0,
 	ABI_SHAPE_SHIFT = 16,
-	ABI_VERSION = ABI_SHAPE << ABI_SHAPE_SHIFT | 3, /* of all here; another is not adopted */
+	ABI_VERSION = ABI_SHAPE << ABI_SHAPE_SHIFT | 4, /* of all here; another is not adopted */
 	ABI_VIPS = 16384,            /* places of the VIP table; a power of two */
 	ABI_VIP_RANGES = 1024,       /* VIPs that are prefixes: their records follow the places */
 	ABI_VIPS_USED = 4096,        /* addresses at most, so that probes stay short */

@@ -34,6 +34,7 @@
 #include "choose/fragment.h"
 #include "dp/abi.h"
 #include "dp/other.h"
+#include "dp/plain.h"
 #include "dp/unwrap.h"
 #include "dp/verdict.h"
 #include "pkt/hash.h"
@@ -45,25 +46,14 @@
 /* Whose packet is it? Ends with pkt->service set: PKT_ON, PKT_CHOSEN, PKT_PIECE; or a verdict. */
 PKT_STAGE int forward_classify(struct pkt_ctx *ctx, struct pkt *pkt)
 {
-	enum pkt_parsed parsed;
-	struct abi_vip *vip;
+	struct abi_vip *vip = 0;
+	int verdict;
 
 	if (!pkt)
 		return VERDICT_MALFORMED;
-	pkt->frame_length = (__u32)((__u64)pkt_data_end(ctx) - (__u64)pkt_data(ctx));
-	pkt->why = WHY_MALFORMED;
-	parsed = pkt_parse_ip(ctx, pkt);
-	if (parsed == PKT_PARSED_MALFORMED)
-		return VERDICT_MALFORMED;
-	pkt->why = WHY_NOT_VIP;
-	if (parsed == PKT_PARSED_NOT_IP)
-		return VERDICT_NOT_IP;
-	/* An IPv6 packet for ::ffff:a.b.c.d must not find the VIP a.b.c.d. */
-	if (pkt->version == 6 && (!env_has(ABI_HAS_IPV6) || pkt_addr_is4(&pkt->dst)))
-		return VERDICT_NOT_VIP;
-	vip = find_vip(pkt);
-	if (!vip || !vip->listens[0])
-		return VERDICT_NOT_VIP;
+	verdict = plain_find(ctx, pkt, &vip);
+	if (verdict != PKT_ON || !vip)
+		return verdict;
 	if (pkt->fragment && pkt->version == 4)
 		return fragment(ctx, pkt, vip);
 	if (!find_has_ports(pkt))
@@ -140,16 +130,27 @@ PKT_INLINE int forward_rare(struct pkt_ctx *ctx, struct pkt *pkt, int verdict)
 	return pkt->vlan.count ? forward_retag(ctx, pkt, verdict) : verdict;
 }
 
+/* What a plain packet's way could not do to its end (plain.h). */
+PKT_INLINE int forward_on(struct pkt_ctx *ctx, struct pkt *pkt, int verdict)
+{
+	if (verdict == PKT_FLOW)
+		return forward_send(ctx, pkt, choose_by_flow(ctx, pkt));
+	if (verdict == PKT_SLOT)
+		return forward_send(ctx, pkt, choose_further(ctx, pkt));
+	if (verdict == PKT_CHOSEN)
+		return forward_send(ctx, pkt, PKT_ON);
+	if (verdict == PKT_AGAIN)
+		verdict = forward_classify(ctx, pkt);
+	return forward_rare(ctx, pkt, verdict);
+}
+
 /* The whole path. Counts and traces; the verdict's action is the includer's to carry out. */
 PKT_INLINE int forward(struct pkt_ctx *ctx, struct pkt *pkt)
 {
-	int verdict = forward_classify(ctx, pkt);
+	int verdict = plain(ctx, pkt);
 
-	/* The usual first: the compiler would else ask for the rare one before it. */
-	if (__builtin_expect(verdict == PKT_ON, 1))
-		verdict = forward_send(ctx, pkt, choose_backend(ctx, pkt));
-	else
-		verdict = forward_rare(ctx, pkt, verdict);
+	if (verdict != VERDICT_FORWARDED)
+		verdict = forward_on(ctx, pkt, verdict);
 	env_count(pkt, (__u32)verdict);
 	if (env_has(ABI_HAS_TRACE))
 		env_trace(pkt, (__u32)verdict);

@@ -184,7 +184,7 @@ static bool is_unused(const struct abi_vip *vip)
 /* The address's place, else the first one that nobody has; NULL: none in reach. */
 static struct abi_vip *find_vip(const struct dp_tables *tables, const struct pkt_addr *addr)
 {
-	uint32_t place = (uint32_t)pkt_hash_addr(addr, tables->node->vip_secret);
+	uint32_t place = pkt_hash_addr(addr, tables->node->vip_secret);
 	struct abi_vip *free_place = NULL;
 
 	for (uint32_t i = 0; i < ABI_VIP_PROBES; i++) {

@@ -36,14 +36,27 @@ PKT_INLINE int entry_holds(const struct abi_node *node, const struct flow *flow,
 	       (state == FLOW_HANDSHAKE && backend->flags & ABI_BACKEND_UP);
 }
 
+/* Is the entry as the packet would leave it: a segment amid its connection, within a tick? */
+PKT_INLINE int entry_stays(const struct flow *flow, const struct pkt *pkt)
+{
+	return pkt->proto == IPPROTO_TCP && flow_pin_state(flow->pin) == FLOW_ESTABLISHED &&
+	       !(pkt->tcp_flags & (PKT_TCP_RST | PKT_TCP_FIN)) &&
+	       !(((__u32)flow->pin ^ flow->tick) & FLOW_TIME_MASK);
+}
+
 /* The entry found gets the packet's state and time, if they differ. */
 PKT_INLINE void entry_touch(const struct flow *flow, const struct pkt *pkt)
 {
-	struct abi_bucket *bucket = env_bucket(flow->bucket);
-	__u32 state = flow_next_state(flow_pin_state(flow->pin), pkt);
-	__u64 pin = flow_pin(flow->slot, flow_pin_backend(flow->pin),
-			     flow_pin_generation(flow->pin), state, flow->tick);
+	struct abi_bucket *bucket;
+	__u32 state;
+	__u64 pin;
 
+	if (entry_stays(flow, pkt))
+		return;
+	bucket = env_bucket(flow->bucket);
+	state = flow_next_state(flow_pin_state(flow->pin), pkt);
+	pin = flow_pin(flow->slot, flow_pin_backend(flow->pin), flow_pin_generation(flow->pin),
+		       state, flow->tick);
 	if (bucket && pin != flow->pin)
 		env_swap(&bucket->flows[flow->place & (ABI_BUCKET_FLOWS - 1)].pin, flow->pin, pin);
 }

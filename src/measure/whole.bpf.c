@@ -65,26 +65,46 @@ static __always_inline void keep_time(struct measure_whole *frame)
 	frame->round++;
 }
 
-static __always_inline void put_byte(__u8 *data, const __u8 *end, __u32 at, __u32 value)
+static __always_inline void put_short(__u8 *data, const __u8 *end, __u32 at, __u32 value)
 {
-	__u8 *byte = data + (at & (MEASURE_PORT_AT - 1));
+	__u8 *place = data + (at & (MEASURE_PORT_AT - 1));
 
-	if (byte + 1 <= end)
-		*byte = (__u8)value;
+	if (place + sizeof(__u16) <= end)
+		*(__u16 *)place = bpf_htons((__u16)value);
 }
 
-/* Which flow it is, and for which of the row's VIPs. */
+/* As good as any order, and no two numbers give the same. */
+static __always_inline __u32 mix(__u32 number)
+{
+	number *= 0x9e3779b1;
+	number = (number ^ number >> 15) * 0x85ebca6b;
+	number = (number ^ number >> 13) * 0xc2b2ae35;
+	return number ^ number >> 16;
+}
+
+static __always_inline __u32 flow_of(const struct measure_whole *frame)
+{
+	__u32 number = frame->first + frame->round;
+
+	if (frame->scatter)
+		return (__u32)((__u64)mix(number) * frame->scatter >> 32);
+	return number & frame->flows_mask;
+}
+
+/* Which flow it is, and for which of the row's VIPs: a flow's is always the same. */
 static __always_inline void vary(const struct measure_whole *frame, __u8 *data, const __u8 *end)
 {
-	__u32 flow = (frame->first + frame->round) & frame->flows_mask;
-	__u8 *port = data + (frame->port_at & (MEASURE_PORT_AT - 1));
+	__u32 flow = flow_of(frame);
 
-	if (frame->port_at && port + sizeof(__u16) <= end)
-		*(__u16 *)port = bpf_htons(MEASURE_PORT + (flow & ((1 << MEASURE_PORT_BITS) - 1)));
+	if (frame->port_at)
+		put_short(data, end, frame->port_at,
+			  MEASURE_PORT + (flow & ((1 << MEASURE_PORT_BITS) - 1)));
 	if (frame->source_at)
-		put_byte(data, end, frame->source_at, flow >> MEASURE_PORT_BITS);
+		put_short(data, end, frame->source_at, flow >> MEASURE_PORT_BITS);
 	if (frame->vip_at)
-		put_byte(data, end, frame->vip_at, flow & frame->vips_mask);
+		put_short(data, end, frame->vip_at,
+			  frame->vip_first +
+				  (__u32)((__u64)(flow * 0x9e3779b1) * frame->vips >> 32));
 }
 
 SEC("xdp")

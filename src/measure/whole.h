@@ -18,9 +18,11 @@ struct measure_whole {
 	__u32 head;       /* how far the measured program moves the start forth */
 	__u32 port_at;    /* where the source port stands; 0: there is none */
 	__u32 flows_mask; /* flows less one, a power of two less one */
-	__u32 source_at;  /* where the source address's last byte stands; 0: it is left alone */
+	__u32 scatter;    /* not 0: any of so many flows in place of one after the other */
+	__u32 source_at;  /* where the source address's last two bytes stand; 0: left alone */
 	__u32 vip_at;     /* the same of the destination's */
-	__u32 vips_mask;  /* VIPs less one, a power of two less one */
+	__u32 vip_first;  /* what stands there for the first VIP; others follow it */
+	__u32 vips;       /* how many there are */
 	__u32 first;      /* the first round's flow */
 	__u32 round;      /* the next one, from 0 */
 	__u32 begin;      /* at which the time begins */

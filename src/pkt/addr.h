@@ -15,9 +15,10 @@ struct pkt_addr {
 	};
 };
 
+/* By halves, as it is read again at once: a load that spans two stores has to wait for both. */
 PKT_INLINE struct pkt_addr pkt_addr4(__be32 addr)
 {
-	struct pkt_addr mapped = {.word = {0, 0, PKT_BE32(0xffff), addr}};
+	struct pkt_addr mapped = {.half = {0, (__u64)addr << 32 | PKT_BE32(0xffff)}};
 
 	return mapped;
 }

@@ -20,6 +20,7 @@ typedef struct ipv6hdr pkt_ip6 PKT_LOOSE;
 typedef struct tcphdr pkt_tcp PKT_LOOSE;
 typedef struct udphdr pkt_udp PKT_LOOSE;
 typedef __be32 pkt_word PKT_LOOSE;
+typedef __u64 pkt_half PKT_LOOSE;
 
 /*
  * Copies a constant number of bytes by words of four, the first one first: so `to` may overlap what

@@ -68,6 +68,15 @@ enum pkt_parsed {
 	PKT_PARSED_MALFORMED,
 };
 
+/* An address as it stands in a header, by halves (pkt_addr4). */
+PKT_INLINE struct pkt_addr pkt_addr6(const void *at)
+{
+	const pkt_half *halves = at;
+	struct pkt_addr addr = {.half = {halves[0], halves[1]}};
+
+	return addr;
+}
+
 PKT_INLINE enum pkt_parsed pkt_parse_ip4(struct pkt_cursor *cursor, struct pkt *pkt)
 {
 	__u64 room = (__u64)cursor->end - (__u64)cursor->at;
@@ -109,8 +118,8 @@ PKT_INLINE enum pkt_parsed pkt_parse_ip6(struct pkt_cursor *cursor, struct pkt *
 	pkt->proto = ip->nexthdr;
 	pkt->fragment = ip->nexthdr == IPPROTO_FRAGMENT;
 	pkt->l4 = sizeof(pkt_eth) + sizeof(*ip);
-	pkt_copy(pkt->src.word, &ip->saddr, sizeof(pkt->src));
-	pkt_copy(pkt->dst.word, &ip->daddr, sizeof(pkt->dst));
+	pkt->src = pkt_addr6(&ip->saddr);
+	pkt->dst = pkt_addr6(&ip->daddr);
 	return PKT_PARSED;
 }
 

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Weir at work as a node has it: the daemon's program, with the features that a configuration
+ * needs, over tables that the daemon's own code has filled from that configuration. What fails ends
+ * the program. One thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/dp.h"
+
+struct world_spec {
+	uint32_t flows;    /* entries of the flow table */
+	uint32_t services; /* each with a VIP and a pool of its own: 198.18.0.0 and on, or
+				2001:db8:b:: and on; port 80 of TCP and UDP */
+	uint32_t backends; /* of a pool */
+	const char *forward;
+	const char *tracking;
+	bool ipv6, quic;
+	bool all; /* every feature in the program, needed or not */
+};
+
+struct world;
+
+struct world *world_open(const struct world_spec *spec);
+void world_close(struct world *world);
+struct dp *world_dp(const struct world *world);

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A plain packet's whole way in one stage: TCP or UDP for a service that asks for nothing special,
+ * whose slot is settled, IP in IP or in GUE, and it fits. What is not plain goes on from what is
+ * known by then. A call costs as much as a look-up, and what several stages need is looked up in
+ * each. A part of forward.h, which says what the includer supplies.
+ */
+#pragma once
+
+#include "choose/choose.h"
+#include "choose/find.h"
+#include "dp/abi.h"
+#include "dp/verdict.h"
+#include "pkt/parse.h"
+#include "send/wrap.h"
+
+/* The packet's VIP, which has listens: PKT_ON, or a verdict. */
+PKT_INLINE int plain_find(const struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip **ret)
+{
+	enum pkt_parsed parsed;
+	struct abi_vip *vip;
+
+	pkt->frame_length = (__u32)((__u64)pkt_data_end(ctx) - (__u64)pkt_data(ctx));
+	pkt->why = WHY_MALFORMED;
+	parsed = pkt_parse_ip(ctx, pkt);
+	if (parsed == PKT_PARSED_MALFORMED)
+		return VERDICT_MALFORMED;
+	pkt->why = WHY_NOT_VIP;
+	if (parsed == PKT_PARSED_NOT_IP)
+		return VERDICT_NOT_IP;
+	/* An IPv6 packet for ::ffff:a.b.c.d must not find the VIP a.b.c.d. */
+	if (pkt->version == 6 && (!env_has(ABI_HAS_IPV6) || pkt_addr_is4(&pkt->dst)))
+		return VERDICT_NOT_VIP;
+	vip = find_vip(pkt);
+	if (!vip || !vip->listens[0])
+		return VERDICT_NOT_VIP;
+	*ret = vip;
+	return PKT_ON;
+}
+
+/* PKT_CHOSEN if it does not fit. */
+PKT_INLINE int plain_wrap(struct pkt_ctx *ctx, const struct pkt *pkt,
+			  const struct abi_backend *backend, __u8 mode)
+{
+	__u32 added = tunnel_mode_overhead(mode, pkt_addr_is4(&backend->addr), pkt->version == 4);
+
+	if (pkt->length + added > backend->mtu)
+		return PKT_CHOSEN;
+	return wrap_done(ctx, backend, wrap_in(ctx, pkt, backend, mode));
+}
+
+/* Does the flow's entry decide, and nothing before it? */
+PKT_INLINE int plain_is_flow(const struct abi_service *service)
+{
+	return !(service->flags & (ABI_SERVICE_SPECIAL | ABI_SERVICE_DUAL)) &&
+	       env_has(ABI_HAS_TRACK);
+}
+
+/* Once its service is known. PKT_SLOT, PKT_CHOSEN, PKT_AGAIN, or a verdict. */
+PKT_INLINE int plain_send(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct abi_service *service = choose_slot(pkt);
+	const __u32 needs = ABI_BACKEND_NEIGH | ABI_BACKEND_TAGGED;
+	struct abi_backend *backend;
+
+	if (!service)
+		return PKT_AGAIN;
+	if (service->flags & (ABI_SERVICE_SPECIAL | ABI_SERVICE_TRACK | ABI_SERVICE_FLIP))
+		return plain_is_flow(service) ? PKT_FLOW : PKT_SLOT;
+	backend = choose_settled(pkt);
+	if (!backend || !pkt->backend)
+		return PKT_SLOT;
+	if ((backend->flags & needs) != ABI_BACKEND_NEIGH)
+		return PKT_CHOSEN;
+	if (pkt->mode == TUNNEL_IPIP)
+		return plain_wrap(ctx, pkt, backend, TUNNEL_IPIP);
+	return pkt->mode == TUNNEL_GUE ? plain_wrap(ctx, pkt, backend, TUNNEL_GUE) : PKT_CHOSEN;
+}
+
+/* A verdict; or PKT_SLOT, PKT_FLOW, PKT_CHOSEN, and PKT_AGAIN for what is not plain. */
+PKT_STAGE int plain(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct abi_vip *vip = 0;
+	int verdict;
+
+	if (!ctx || !pkt)
+		return VERDICT_MALFORMED;
+	verdict = plain_find(ctx, pkt, &vip);
+	if (verdict != PKT_ON || !vip)
+		return verdict;
+	if (pkt->fragment || !find_has_ports(pkt))
+		return PKT_AGAIN;
+	verdict = find_listener(ctx, pkt, vip);
+	return verdict == PKT_ON ? plain_send(ctx, pkt) : verdict;
+}
