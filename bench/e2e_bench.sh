@@ -17,7 +17,7 @@ set -u
 # shellcheck source=tests/lib/netns.sh
 . "$(dirname "$0")/../tests/lib/netns.sh"
 
-ROUNDS=4 SECONDS_EACH=2 CONNECTIONS=32
+ROUNDS=8 SECONDS_EACH=1 CONNECTIONS=16
 WAYS=(direct weir bare haproxy nginx nftables)
 STRAIGHT=198.51.100.11 # on both servers, and routed to them
 BARE=198.51.100.12     # as bare.bpf.c has it

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The least that can be done to a packet that is to go to one of two servers in IP in IP: any IPv4
- * packet for one address, by its source port's last bit, back to where it came
+ * packet for one address, by a bit of its source port, back to where it came
  * from. No parsing, no tables, no flows, no counters. What it costs the machine is what the links
  * cost, in e2e_bench.sh.
  */
@@ -54,7 +54,8 @@ SECTION("xdp") int bare(struct xdp_md *ctx)
 	    inner->ip.daddr != ADDR(198, 51, 100, 12))
 		return XDP_PASS;
 	outer.tot_len = PKT_BE16(PKT_HOST16(inner->ip.tot_len) + sizeof(outer));
-	outer.daddr = inner->sport & PKT_BE16(1) ? ADDR(10, 0, 1, 11) : ADDR(10, 0, 1, 12);
+	/* A client takes even ports first. */
+	outer.daddr = inner->sport & PKT_BE16(2) ? ADDR(10, 0, 1, 11) : ADDR(10, 0, 1, 12);
 	outer.check = checksum(&outer);
 	__builtin_memcpy(eth.h_dest, inner->eth.h_source, ETH_ALEN);
 	__builtin_memcpy(eth.h_source, inner->eth.h_dest, ETH_ALEN);
