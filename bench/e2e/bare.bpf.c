@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The least that can be done to a packet that is to go to one of two servers in IP in IP: any IPv4
- * packet for one address, by a bit of its source port, back to where it came
- * from. No parsing, no tables, no flows, no counters. What it costs the machine is what the links
- * cost, in e2e_bench.sh.
+ * packet for one address, by a bit of its source port, back to where it came from. No parsing, no
+ * tables, no flows, no counters. What it costs the machine is what the links cost, in
+ * bench/e2e_bench.sh.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
