@@ -79,7 +79,8 @@ static void time_row(size_t at)
 	uint32_t count = row->count ? row->count : SAMPLE;
 	uint64_t since_ns;
 
-	row->run(data[at], count / 8);
+	/* What is meant to be in the cache is brought there; the rest need not be gone through. */
+	row->run(data[at], row->setting ? count : count / 8);
 	since_ns = timing_spent_ns();
 	row->run(data[at], count);
 	report_value(row->name, "ns", (double)(timing_spent_ns() - since_ns) / count);
