@@ -38,7 +38,8 @@ TEST_LIB := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %.bpf.c,$(wildcard tests/li
 TEST_BPF := $(patsubst %.bpf.c,$(BUILD)/%.bpf.o,$(wildcard tests/lib/*.bpf.c))
 PEERS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/e2e/*.c))
 BENCH := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*_bench.c))
-BENCH_LIB := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %.bpf.c %_bench.c,$(wildcard bench/*.c)))
+BENCH_LIB := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %.bpf.c %_bench.c,$(wildcard bench/*.c bench/*/*.c)))
+BENCH_BPF := $(patsubst %.c,$(BUILD)/%.o,$(wildcard bench/*/*.bpf.c))
 FUZZ := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/*_fuzz.c))
 
 # A make below this one, that reads the machine anew; it shares a job server if there is one.
@@ -72,12 +73,9 @@ $(BUILD)/gen/%.skel.h:
 
 $(UNIT) $(BENCH): $(BUILD)/%: $(BUILD)/%.o $(TEST_LIB) $(BUILD)/libweir.a
 	$(call say,LD )$(CC) $(ALL_CFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcmocka $(LDLIBS)
-
 $(FUZZ): $(BUILD)/%: $(BUILD)/%.o $(TEST_LIB) $(BUILD)/libweir.a
 	$(call say,LD )$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -o $@ $^ -lcmocka $(LDLIBS)
-
 $(BENCH): $(BENCH_LIB)
-
 $(PEERS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/libweir.a
 	$(call say,LD )$(CC) $(ALL_CFLAGS) -o $@ $^ -Wl,--as-needed $(LDLIBS)
 
@@ -117,15 +115,18 @@ test-kernel: ## as root: the programs in a virtual machine with Debian 12's own 
 	tools/deps --kernel
 	+$(SUBMAKE) all units
 	tests/kernel/run
-
 lint: ## format, layers, sizes
 	tools/lint
-
 bench: ## as root: all benchmarks into build/bench.json; BENCH_ARGS="packet --only udp": one
-	+$(SUBMAKE) all $(BENCH)
+	tools/deps --bench
+	+$(SUBMAKE) all $(BENCH) $(BENCH_BPF) $(TEST_BPF)
 	BUILD=$(BUILD) tools/bench $(BENCH_ARGS)
 bench-doc: ## build/bench.json into docs/performance.md
 	BUILD=$(BUILD) tools/bench --doc
+bench-check: ## native functions' instructions against bench/baseline.txt; RENEW=1 writes that
+	tools/deps --bench
+	+$(SUBMAKE) $(BUILD)/bench/native_bench
+	BUILD=$(BUILD) bench/count $(if $(RENEW),--renew)
 
 fuzz: fuzz-build ## every fuzzer for FUZZ_SECONDS (60)
 	FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run fuzz
@@ -141,8 +142,9 @@ clean: ## remove every build directory
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS='	' read -r name text; do \
-		printf '  make %-10s %s\n' "$$name" "$$text"; done
+		printf '  make %-11s %s\n' "$$name" "$$text"; done
 
-.PHONY: all units fuzzers test-builds fuzz-build demo chaos test test-full test-kernel lint bench bench-doc fuzz install deb clean help
+.PHONY: all units fuzzers test-builds fuzz-build demo chaos test test-full test-kernel lint bench \
+	bench-doc bench-check fuzz install deb clean help
 .SECONDARY .DELETE_ON_ERROR:
 -include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)
