@@ -28,9 +28,9 @@ int netlink_ask(int bus, struct nlmsghdr *request, mnl_cb_t each, void *arg);
  */
 int netlink_ask_on(int fd, struct nlmsghdr *request, mnl_cb_t each, void *arg);
 /*
- * netlink_ask for a dump that the kernel may mark as interrupted (NLM_F_DUMP_INTR), as what it lists
- * changed meanwhile: then it is asked again, some times, once `again` has forgotten what `each` was
- * told. -EINTR: it changes all the time.
+ * netlink_ask for a dump that the kernel may mark as interrupted (NLM_F_DUMP_INTR), as what it
+ * lists changed meanwhile: then it is asked again, some times, once `again` has forgotten what
+ * `each` was told. -EINTR: it changes all the time.
  */
 int netlink_dump(int bus, struct nlmsghdr *request, mnl_cb_t each, void (*again)(void *arg),
 		 void *arg);
