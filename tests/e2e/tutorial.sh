@@ -34,8 +34,8 @@ script() {
 	local line
 	say 'cd /; out=/run/out'
 	for line in $(blocks sh); do
-		printf '{\n%s\n} >$out/%d.out 2>$out/%d.err || { echo %d >$out/failed; exit 1; }\n' \
-			"$(block "$line")" "$line" "$line" "$line"
+		printf "{\n%s\n" "$(block "$line")"
+		say "} >\$out/$line.out 2>\$out/$line.err || { echo $line >\$out/failed; exit 1; }"
 	done
 	cat <<-'END'
 		wait
@@ -51,11 +51,13 @@ script() {
 # On a machine with nothing of ours on it; what is in /tmp, /run and /var/lib/weir is its own.
 # shellcheck disable=SC2016
 in_clean_root() {
-	timeout -k 5 280 unshare --mount --net --pid --ipc --fork --mount-proc --kill-child bash -c '
+	timeout -k 5 280 unshare --mount --net --pid --fork --mount-proc --kill-child bash -c '
 		root=$1 dir=$2
-		mount -t tmpfs run /run && mkdir /run/out && mount --bind "$dir/out" /run/out || exit
+		mount -t tmpfs run /run && mkdir /run/out || exit
+		mount --bind "$dir/out" /run/out || exit
 		case $root in /tmp/*)
-			mkdir -p "$dir${root}" && mount --bind "$root" "$dir$root" || exit ;;
+			there=$dir/tmp${root#/tmp}
+			mkdir -p "$there" && mount --bind "$root" "$there" || exit ;;
 		esac
 		mkdir -p /var/lib/weir && mount -t tmpfs kept /var/lib/weir &&
 			mount -t bpf bpf /sys/fs/bpf && mount --rbind "$dir/tmp" /tmp &&
@@ -124,6 +126,13 @@ for name in services node agent; do
 done
 must "the node's file is right" "$WEIR" check "$DIR/node.yaml"
 must "so is the agent's" "$WEIR" check "$DIR/agent.yaml"
+{
+	awk '/^cat >bird.conf/ { on = 1; next } /^END$/ { on = 0 } on' "$TEXT" |
+		sed '/template bgp/,/^\t}/d; /protocol bgp/d'
+	block "$(blocks bird)"
+	awk '/^\tprotocol bgp lb/' "$TEXT"
+} >"$DIR/bird.conf"
+must "and BIRD's" bird -p -c "$DIR/bird.conf"
 for option in $(block_words 'sh real' | grep -oE -- '--[a-z]+' | sort -u); do
 	must "an option of theirs is one: $option" has_option "$option"
 done
