@@ -168,10 +168,10 @@ wait $ping
 # Of the last ones the answer may be on its way yet; an answer twice would hide one that is missing.
 none_lost() {
 	awk -F'icmp_seq=' '
-		/bytes from/ { split($2, word, " "); got[word[1]] = 1; last = word[1] + 0 }
+		/bytes from/ { got[$2 + 0] = 1; if ($2 + 0 > last) last = $2 + 0 }
 		END {
 			for (seq = 1; seq <= last; seq++)
-				if (!(seq in got)) { lost++; print "# lost:", seq }
+				if (!(seq in got)) { print "# lost:", seq; lost++ }
 			exit lost > 0 || last < 50
 		}' $DIR/ping
 }
