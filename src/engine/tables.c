@@ -2,7 +2,7 @@
 /*
  * The engines: what runs the packet path. Its decisions are headers in src/dp that are compiled
  * twice, over the tables of dp/abi.h. In the kernel lb.bpf.c and agent.bpf.c give them their world;
- * dp.c and agent_dp.c open, load, pin, attach and count these. In a process native.c does. This
+ * dp.c and agent/ open, load, pin, attach and count these. In a process native.c does. This
  * file and vips.c write the balancer's tables, the same way in both worlds.
  *
  * A packet may read a table at any moment, so a writer works in the order that abi.h names: what

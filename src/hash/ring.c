@@ -10,6 +10,7 @@
  * then what it would be with fewer tokens, so with a smaller weight.
  */
 #include "hash/ring.h"
+#include "base/factor.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -58,17 +59,6 @@ static int by_position(const void *left, const void *right)
 	return a->identity < b->identity ? -1 : a->identity > b->identity;
 }
 
-static uint32_t common_factor(uint32_t a, uint32_t b)
-{
-	while (b) {
-		uint32_t rest = a % b;
-
-		a = b;
-		b = rest;
-	}
-	return a;
-}
-
 static void count_tokens(struct ring *ring, const struct maglev_member *members, size_t count,
 			 uint32_t tokens)
 {
@@ -76,7 +66,7 @@ static void count_tokens(struct ring *ring, const struct maglev_member *members,
 	uint32_t factor = 0;
 
 	for (size_t i = 0; i < count; i++)
-		factor = common_factor(members[i].weight, factor);
+		factor = factor_common(members[i].weight, factor);
 	for (size_t i = 0; i < count; i++)
 		units += factor ? members[i].weight / factor : 0;
 	for (size_t i = 0; i < count; i++) {

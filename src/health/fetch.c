@@ -176,19 +176,12 @@ static void set_options(struct fetch *fetch, const struct fetch_spec *spec)
 {
 	CURL *easy = fetch->easy;
 
+	transfers_set(easy, BUFFER);
 	curl_easy_setopt(easy, CURLOPT_PRIVATE, fetch);
 	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, fetch->error);
-	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(easy, CURLOPT_PROXY, "");
-	curl_easy_setopt(easy, CURLOPT_DNS_CACHE_TIMEOUT, 0L);
 	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http");
-	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	curl_easy_setopt(easy, CURLOPT_HTTP_TRANSFER_DECODING, 1L);
-	curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
-	curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
-	curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)BUFFER);
 	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)spec->timeout_ms);
-	curl_easy_setopt(easy, CURLOPT_USERAGENT, "weir/" WEIR_VERSION);
 	curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
 	curl_easy_setopt(easy, CURLOPT_HEADERDATA, fetch);
 	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);

@@ -24,9 +24,9 @@ PKT_INLINE __u64 pkt_hash_end(__u64 hash)
 }
 
 /*
- * Of an address, for a table's place: 32 bits. Two steps are enough, as nobody chooses VIPs in order
- * to find a bad secret; the fold is what brings an IPv4 address's last byte, which stands highest,
- * into the product.
+ * Of an address, for a table's place: 32 bits. Two steps are enough, as nobody chooses VIPs to find
+ * a bad secret; the fold is what brings an IPv4 address's last byte, which stands highest, into the
+ * product.
  */
 PKT_INLINE __u32 pkt_hash_addr(const struct pkt_addr *addr, __u64 key)
 {

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/factor.h"
 #include "hash/maglev.h"
 #include "hash/ring.h"
 #include "pkt/hash.h"
@@ -16,17 +17,6 @@ struct usable {
 	uint32_t tokens; /* of a ring, a unit of weight */
 };
 
-static uint32_t common_factor(uint32_t a, uint32_t b)
-{
-	while (b) {
-		uint32_t rest = a % b;
-
-		a = b;
-		b = rest;
-	}
-	return a;
-}
-
 /*
  * Weights are in hundredths, for shares. A ring has RING_TOKENS_DEFAULT tokens a unit of weight as
  * configured, however the weights of those that are left can be divided: else a share of one would
@@ -37,7 +27,7 @@ static void divide_weights(struct usable *usable, uint32_t configured)
 	uint32_t factor = 0;
 
 	for (size_t i = 0; i < usable->count; i++)
-		factor = common_factor(usable->members[i].weight, factor);
+		factor = factor_common(usable->members[i].weight, factor);
 	for (size_t i = 0; i < usable->count; i++)
 		usable->members[i].weight /= factor;
 	if (usable->count)
@@ -62,7 +52,7 @@ static int list_usable(const struct sim_fleet *fleet, struct usable *ret)
 		const struct sim_backend *backend = &fleet->backends[i];
 
 		if (backend->present)
-			configured = common_factor(backend->weight, configured);
+			configured = factor_common(backend->weight, configured);
 		if (!sim_backend_usable(backend) || (backend->backup && !backups))
 			continue;
 		ret->members[ret->count] =

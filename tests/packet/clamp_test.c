@@ -15,7 +15,7 @@
 
 #include "../lib/agent/agents.h"
 #include "../lib/agent/tunnels.h"
-#include "engine/agent_dp.h"
+#include "engine/agent/agent_dp.h"
 
 enum { FRAMES_DAMAGED = 20000 };
 

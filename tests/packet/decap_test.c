@@ -17,7 +17,7 @@
 
 #include "../lib/agent/agent_run.h"
 #include "../lib/agent/tunnels.h"
-#include "engine/agent_dp.h"
+#include "engine/agent/agent_dp.h"
 
 #define MAPPED_VIP4 "\0\0\0\0\0\0\0\0\0\0\xff\xff\xc6\x33\x64\x0a"
 

@@ -19,7 +19,7 @@
 #include "../lib/agent/told.h"
 #include "../lib/agent/tunnels.h"
 #include "decap/leaving.h"
-#include "engine/agent_dp.h"
+#include "engine/agent/agent_dp.h"
 
 enum { FRAMES_DAMAGED = 20000, SERVER = 8080 };
 

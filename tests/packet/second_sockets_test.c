@@ -30,7 +30,7 @@
 #include "../lib/agent/tunnels.h"
 #include "../lib/frame/frame.h"
 #include "base/addr.h"
-#include "engine/agent_dp.h"
+#include "engine/agent/agent_dp.h"
 
 enum {
 	STRANGER_PORT = 40001,

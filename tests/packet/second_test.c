@@ -21,7 +21,7 @@
 #include "../lib/agent/agent_run.h"
 #include "../lib/agent/tunnels.h"
 #include "base/addr.h"
-#include "engine/agent_dp.h"
+#include "engine/agent/agent_dp.h"
 
 #define HOST4  "10.0.1.11"
 #define HOST6  "2001:db8:1::11"

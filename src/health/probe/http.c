@@ -308,19 +308,11 @@ static void set_options(struct probe *probe, bool tls)
 {
 	CURL *easy = probe->easy;
 
+	transfers_set(easy, BUFFER);
 	curl_easy_setopt(easy, CURLOPT_PRIVATE, probe);
 	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, probe->error);
-	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(easy, CURLOPT_PROXY, "");
-	/* Addresses need no cache, and libcurl walks over all of it for each connection. */
-	curl_easy_setopt(easy, CURLOPT_DNS_CACHE_TIMEOUT, 0L);
 	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
-	curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
-	curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
-	curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)BUFFER);
-	curl_easy_setopt(easy, CURLOPT_USERAGENT, "weir/" WEIR_VERSION);
 	curl_easy_setopt(easy, CURLOPT_NOBODY, probe->order.spec->head ? 1L : 0L);
 	curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
 	curl_easy_setopt(easy, CURLOPT_HEADERDATA, probe);

@@ -144,6 +144,19 @@ void transfers_close(struct transfers *transfers)
 	uv_close((uv_handle_t *)&transfers->timer, free_handle);
 }
 
+void transfers_set(CURL *easy, long buffer)
+{
+	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(easy, CURLOPT_PROXY, "");
+	/* Addresses need no cache, and libcurl walks over all of it for each connection. */
+	curl_easy_setopt(easy, CURLOPT_DNS_CACHE_TIMEOUT, 0L);
+	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
+	curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
+	curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, buffer);
+	curl_easy_setopt(easy, CURLOPT_USERAGENT, "weir/" WEIR_VERSION);
+}
+
 int transfers_add(struct transfers *transfers, CURL *easy)
 {
 	return curl_multi_add_handle(transfers->multi, easy) == CURLM_OK ? 0 : -ENOMEM;

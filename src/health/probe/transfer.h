@@ -18,6 +18,9 @@ typedef void transfers_done(CURL *easy, CURLcode code, void *private);
 struct transfers *transfers_new(uv_loop_t *loop, transfers_done *done);
 /* All transfers are removed before. The loop must run on until its handles are closed. */
 void transfers_close(struct transfers *transfers);
+/* HTTP/1.1 to an address, by a connection of its own, without proxy, signals or a look at names;
+ * libcurl reads so many bytes at once. */
+void transfers_set(CURL *easy, long buffer);
 /* 0, or -ENOMEM. */
 int transfers_add(struct transfers *transfers, CURL *easy);
 /* Its connection is closed at once. */

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "conf/conf.h"
-#include "engine/agent_dp.h"
+#include "engine/agent/agent_dp.h"
 #include "host/spaces.h"
 #include "weir/agent/state.h"
 #include "weir/daemon.h"

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/plural.h"
-#include "engine/agent_dp.h"
+#include "engine/agent/agent_dp.h"
 #include "host/host.h"
 #include "host/xdp_features.h"
 #include "weir/agent/app.h"

@@ -8,7 +8,7 @@
 
 #include "base/event.h"
 #include "base/log.h"
-#include "engine/agent_dp.h"
+#include "engine/agent/agent_dp.h"
 #include "host/host.h"
 
 enum { LOOPBACK_IFINDEX = 1 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What an agent changes on its host for a configuration: planned into an agent_state first, then
- * done, in the end undone. The XDP program is not among it (engine/agent_dp.h); its tc program's
- * qdisc is. One thread.
+ * done, in the end undone. The XDP program is not among it (engine/agent/agent_dp.h); the qdisc of
+ * its tc program is. One thread.
  */
 #pragma once
 

@@ -11,7 +11,7 @@
 #include "conf/keys/schema.h"
 #include "decap/abi_agent.h"
 #include "dp/abi.h"
-#include "engine/agent_dp.h"
+#include "engine/agent/agent_dp.h"
 #include "weir/balancer/assemble.h"
 #include "weir/check/host.h"
 #include "weir/check/schema.h"

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "weir/answer.h"
 #include "weir/cli/ask.h"
 #include "weir/command.h"
 
@@ -30,30 +31,18 @@ static const char announce_help[] =
 	"without VIP that of every VIP. Nothing is announced that could not be served.\n"
 	"\n" LAST_HELP;
 
-static int number(const json_t *object, const char *key)
-{
-	return (int)json_integer_value(json_object_get(object, key));
-}
-
-static const char *text(const json_t *object, const char *key)
-{
-	const char *value = json_string_value(json_object_get(object, key));
-
-	return value ? value : "?";
-}
-
 static void print_answer(const json_t *answer)
 {
 	bool changed = json_is_true(json_object_get(answer, "changed"));
 
 	if (json_object_get(answer, "vip"))
-		printf("%s: %s (%s)", text(answer, "vip"),
+		printf("%s: %s (%s)", answer_text(answer, "vip"),
 		       json_is_true(json_object_get(answer, "is_announced")) ? "announced"
 									     : "not announced",
-		       text(answer, "why"));
+		       answer_text(answer, "why"));
 	else
-		printf("%d of %d VIPs are announced", number(answer, "announced"),
-		       number(answer, "vips"));
+		printf("%" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT " VIPs are announced",
+		       answer_number(answer, "announced"), answer_number(answer, "vips"));
 	puts(changed ? "" : "; nothing to change");
 }
 
@@ -71,10 +60,10 @@ static int ask(const struct ask *options, const char *name, const char *vip)
 		ask_print_json(answer);
 	else
 		print_answer(answer);
-	if (*text(answer, "not_kept"))
+	if (*answer_text(answer, "not_kept"))
 		command_fail(name,
 			     "warning: it ends with the daemon, since it could not be kept: %s",
-			     text(answer, "not_kept"));
+			     answer_text(answer, "not_kept"));
 	json_decref(answer);
 	return EXIT_OK;
 }

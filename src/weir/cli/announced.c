@@ -4,17 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *text(const json_t *object, const char *key)
-{
-	const char *value = json_string_value(json_object_get(object, key));
-
-	return value ? value : "?";
-}
-
-static json_int_t number(const json_t *object, const char *key)
-{
-	return json_integer_value(json_object_get(object, key));
-}
+#include "weir/answer.h"
 
 static double seconds(const json_t *object, const char *key)
 {
@@ -31,9 +21,10 @@ static void print_vips(const json_t *announce)
 	{
 		bool there = json_is_true(json_object_get(vip, "announced"));
 
-		printf("%-40s %-9s  %s", text(vip, "vip"), there ? "yes" : "no", text(vip, "why"));
-		if (*text(vip, "error"))
-			printf("; FAILED: %s", text(vip, "error"));
+		printf("%-40s %-9s  %s", answer_text(vip, "vip"), there ? "yes" : "no",
+		       answer_text(vip, "why"));
+		if (*answer_text(vip, "error"))
+			printf("; FAILED: %s", answer_text(vip, "error"));
 		putchar('\n');
 	}
 }
@@ -42,11 +33,11 @@ static void print_bfd(const json_t *bfd)
 {
 	if (!json_is_object(bfd))
 		return;
-	printf(", BFD %s", text(bfd, "state"));
-	if (strcmp(text(bfd, "state"), "up") == 0)
+	printf(", BFD %s", answer_text(bfd, "state"));
+	if (strcmp(answer_text(bfd, "state"), "up") == 0)
 		printf(" (%.0f ms)", seconds(bfd, "detect_ms"));
-	else if (*text(bfd, "error"))
-		printf(" (%s)", text(bfd, "error"));
+	else if (*answer_text(bfd, "error"))
+		printf(" (%s)", answer_text(bfd, "error"));
 }
 
 static void print_routers(const json_t *bgp)
@@ -57,18 +48,19 @@ static void print_routers(const json_t *bgp)
 	printf("\n%-40s %10s %8s  STATE\n", "ROUTER", "ASN", "PREFIXES");
 	json_array_foreach(json_object_get(bgp, "peers"), i, peer)
 	{
-		bool up = strcmp(text(peer, "state"), "Established") == 0;
+		bool up = strcmp(answer_text(peer, "state"), "Established") == 0;
 
 		printf("%-40s %10" JSON_INTEGER_FORMAT " %8" JSON_INTEGER_FORMAT "  %s for %.0f s",
-		       text(peer, "address"), number(peer, "asn"), number(peer, "prefixes"),
-		       text(peer, "state"), seconds(peer, "since_s"));
+		       answer_text(peer, "address"), answer_number(peer, "asn"),
+		       answer_number(peer, "prefixes"), answer_text(peer, "state"),
+		       seconds(peer, "since_s"));
 		print_bfd(json_object_get(peer, "bfd"));
-		if (*text(peer, "last_error"))
-			printf("; %s: %s", up ? "before" : "last", text(peer, "last_error"));
+		if (*answer_text(peer, "last_error"))
+			printf("; %s: %s", up ? "before" : "last", answer_text(peer, "last_error"));
 		putchar('\n');
 	}
-	if (*text(bgp, "listen_error"))
-		printf("NOT LISTENING: %s\n", text(bgp, "listen_error"));
+	if (*answer_text(bgp, "listen_error"))
+		printf("NOT LISTENING: %s\n", answer_text(bgp, "listen_error"));
 }
 
 void announced_print(const json_t *announce)
@@ -82,10 +74,12 @@ void announced_print(const json_t *announce)
 	if (json_is_object(bgp))
 		print_routers(bgp);
 	else
-		printf("routes in table %" JSON_INTEGER_FORMAT "\n", number(announce, "table"));
+		printf("routes in table %" JSON_INTEGER_FORMAT "\n",
+		       answer_number(announce, "table"));
 	if (json_is_number(json_object_get(announce, "all_withdrawn_since_s")))
 		puts("ALL VIPs ARE WITHDRAWN BY HAND");
 	if (json_is_object(drain))
-		printf("NODE DRAINS: %s for %.0f s, %.0f packets a second\n", text(drain, "phase"),
-		       seconds(drain, "phase_s"), seconds(drain, "packets_per_s"));
+		printf("NODE DRAINS: %s for %.0f s, %.0f packets a second\n",
+		       answer_text(drain, "phase"), seconds(drain, "phase_s"),
+		       seconds(drain, "packets_per_s"));
 }

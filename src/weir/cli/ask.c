@@ -2,6 +2,7 @@
 #include "weir/cli/ask.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -24,6 +25,22 @@ int ask_option(struct ask *ask, const char *name, int option, const char *value)
 bool ask_is_named(const struct ask *ask)
 {
 	return ask->node || ask->socket || ask->pid;
+}
+
+int ask_options(struct ask *ask, int argc, char **argv, const char *help, bool *done)
+{
+	static const struct option options[] = {ASK_OPTIONS, {0}};
+	int option, status = EXIT_OK;
+
+	*done = false;
+	while (!*done && !status &&
+	       (option = command_option(argc, argv, ASK_LETTERS, options)) != -1) {
+		*done = option == 'h';
+		status = *done ? EXIT_OK : ask_option(ask, argv[0], option, optarg);
+	}
+	if (*done)
+		fputs(help, stdout);
+	return status;
 }
 
 static int find_process(const char *text, char path[INSTANCE_PATH_MAX], struct err *err)

@@ -33,6 +33,9 @@ struct ask {
 int ask_option(struct ask *ask, const char *name, int option, const char *value);
 /* Whether one is named, or else the only one is meant. */
 bool ask_is_named(const struct ask *ask);
+/* The options of a command that has no others: EXIT_OK, and optind is behind them; an EXIT_ that is
+ * to be returned, with a word about it; or *done, after its help. */
+int ask_options(struct ask *ask, int argc, char **argv, const char *help, bool *done);
 /* The path of its socket. 0, or -errno and err, -EINVAL where the options themselves are wrong. */
 int ask_find(const struct ask *ask, char path[INSTANCE_PATH_MAX], struct err *err);
 /* The same: EXIT_OK, or a failure that is said. */

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/time.h"
+#include "weir/answer.h"
 #include "weir/cli/ask.h"
 #include "weir/command.h"
 
@@ -76,28 +77,17 @@ struct request {
 
 /* --- the answer --- */
 
-static const char *text(const json_t *object, const char *key)
-{
-	const char *value = json_string_value(json_object_get(object, key));
-
-	return value ? value : "?";
-}
-
-static int number(const json_t *object, const char *key)
-{
-	return (int)json_integer_value(json_object_get(object, key));
-}
-
 static void print_state(const json_t *answer)
 {
-	const char *state = text(answer, "state"), *of_file = text(answer, "file_state");
+	const char *state = answer_text(answer, "state"),
+		   *of_file = answer_text(answer, "file_state");
 	const json_t *drain = json_object_get(answer, "drain_left_s");
 
-	printf("%s/%s: %s", text(answer, "pool"), text(answer, "backend"), state);
+	printf("%s/%s: %s", answer_text(answer, "pool"), answer_text(answer, "backend"), state);
 	if (json_is_real(drain))
 		printf(", its flows go on for %.0f s at most", json_real_value(drain));
-	printf("; takes new flows of %d of %d slots", number(answer, "slots"),
-	       number(answer, "table_size"));
+	printf("; takes new flows of %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT " slots",
+	       answer_number(answer, "slots"), answer_number(answer, "table_size"));
 	if (strcmp(state, of_file) != 0)
 		printf("; the file says %s", of_file);
 	if (!json_is_true(json_object_get(answer, "changed")))
@@ -108,15 +98,15 @@ static void print_state(const json_t *answer)
 /* What was done, and yet should be known. */
 static void warn(const char *name, const json_t *answer)
 {
-	const char *not_kept = text(answer, "not_kept");
+	const char *not_kept = answer_text(answer, "not_kept");
 
 	if (*not_kept)
 		command_fail(name,
 			     "warning: it ends with the daemon, since it could not be kept: %s",
 			     not_kept);
-	if (json_object_get(answer, "usable") && !number(answer, "usable"))
+	if (json_object_get(answer, "usable") && !answer_number(answer, "usable"))
 		command_fail(name, "warning: no backend of pool %s takes new flows",
-			     text(answer, "pool"));
+			     answer_text(answer, "pool"));
 }
 
 static int ask(const struct request *request, json_t *question)
@@ -127,7 +117,7 @@ static int ask(const struct request *request, json_t *question)
 	if (status != EXIT_OK)
 		return status;
 	if (json_object_get(answer, "cleared") && !request->ask.json)
-		printf("cleared: %d\n", number(answer, "cleared"));
+		printf("cleared: %" JSON_INTEGER_FORMAT "\n", answer_number(answer, "cleared"));
 	else if (!request->ask.json)
 		print_state(answer);
 	else if (!request->waits)
@@ -146,14 +136,15 @@ static bool look_at_drain(const struct request *request, const json_t *backend, 
 	const json_t *drain = json_object_get(backend, "drain");
 	const json_t *agent = json_object_get(drain, "agent");
 	bool waits = json_is_object(agent) && json_is_false(json_object_get(agent, "counts")) &&
-		     !*text(agent, "error"); /* for its first answer */
+		     !*answer_text(agent, "error"); /* for its first answer */
 	const char *words = waits ? NULL : json_string_value(json_object_get(drain, "words"));
 	size_t shown = words ? strcspn(words, "0123456789") : 0;
 
 	/* Seconds that pass are no news. */
 	if (words && !request->ask.json &&
 	    (shown == 0 ? strcmp(words, said) != 0 : strncmp(words, said, shown) != 0)) {
-		printf("%s/%s: %s\n", text(backend, "pool"), text(backend, "name"), words);
+		printf("%s/%s: %s\n", answer_text(backend, "pool"), answer_text(backend, "name"),
+		       words);
 		fflush(stdout);
 	}
 	if (words)
@@ -179,7 +170,7 @@ static int wait_for_end(const struct request *request)
 		if (status != EXIT_OK)
 			return status;
 		ended = look_at_drain(request, backend, said);
-		drains = strcmp(text(backend, "state"), "drain") == 0;
+		drains = strcmp(answer_text(backend, "state"), "drain") == 0;
 		if (ended && drains && request->ask.json)
 			ask_print_json(backend);
 		json_decref(backend);

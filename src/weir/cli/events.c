@@ -10,6 +10,7 @@
 
 #include "admin/control.h"
 #include "base/time.h"
+#include "weir/answer.h"
 #include "weir/cli/ask.h"
 #include "weir/command.h"
 #include "weir/events/events.h"
@@ -148,14 +149,9 @@ static json_t *question(const struct options *options, json_int_t since)
 	return ret;
 }
 
-static json_int_t number(const json_t *answer, const char *key)
-{
-	return json_integer_value(json_object_get(answer, key));
-}
-
 static bool is_all(const json_t *answer)
 {
-	return number(answer, "next") >= number(answer, "last");
+	return answer_number(answer, "next") >= answer_number(answer, "last");
 }
 
 /* A node that is restarted is away for a moment, and counts anew. The end of one that is not is no
@@ -175,8 +171,8 @@ static int follow(const struct options *options, json_int_t since, json_int_t st
 		json_decref(ask);
 		if (error == -EACCES)
 			return command_fail("events", "%s", err.text);
-		if (!error && number(answer, "started_ms") != started) {
-			started = number(answer, "started_ms");
+		if (!error && answer_number(answer, "started_ms") != started) {
+			started = answer_number(answer, "started_ms");
 			since = 0;
 			more = true;
 		} else if (!error) {
@@ -202,7 +198,7 @@ static int show(const struct options *options, json_int_t since)
 
 		if (status != EXIT_OK)
 			return status;
-		started = number(answer, "started_ms");
+		started = answer_number(answer, "started_ms");
 		since = print(options, answer);
 		more = !is_all(answer);
 		json_decref(answer);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "weir/answer.h"
 #include "weir/cli/ask.h"
 #include "weir/command.h"
 
@@ -45,18 +46,6 @@ struct view {
 	const json_t *now, *before; /* before: of --rate */
 };
 
-static const char *text(const json_t *object, const char *key)
-{
-	const char *value = json_string_value(json_object_get(object, key));
-
-	return value ? value : "?";
-}
-
-static json_int_t number(const json_t *object, const char *key)
-{
-	return json_integer_value(json_object_get(object, key));
-}
-
 static const json_t *find(const json_t *list, const char *name)
 {
 	const json_t *item;
@@ -64,7 +53,7 @@ static const json_t *find(const json_t *list, const char *name)
 
 	json_array_foreach(list, i, item)
 	{
-		if (strcmp(text(item, "name"), name) == 0)
+		if (strcmp(answer_text(item, "name"), name) == 0)
 			return item;
 	}
 	return NULL;
@@ -89,9 +78,9 @@ static void print_large(const struct view *view, json_int_t value)
 static void print_counts(const struct view *view, const json_t *now, const json_t *before)
 {
 	print_large(view, 0);
-	print_large(view, number(now, "packets") - number(before, "packets"));
+	print_large(view, answer_number(now, "packets") - answer_number(before, "packets"));
 	print_large(view, 0);
-	print_large(view, number(now, "bytes") - number(before, "bytes"));
+	print_large(view, answer_number(now, "bytes") - answer_number(before, "bytes"));
 	print_large(view, 0);
 	putchar('\n');
 }
@@ -114,11 +103,11 @@ static json_int_t weight_now(const json_t *backend)
 {
 	const json_t *percent = json_object_get(backend, "percent");
 
-	if (!json_is_true(json_object_get(backend, "usable")) || !number(backend, "slots"))
+	if (!json_is_true(json_object_get(backend, "usable")) || !answer_number(backend, "slots"))
 		return 0;
 	if (!json_is_integer(percent))
-		return number(backend, "weight");
-	return (number(backend, "weight") * json_integer_value(percent) + 99) / 100;
+		return answer_number(backend, "weight");
+	return (answer_number(backend, "weight") * json_integer_value(percent) + 99) / 100;
 }
 
 static void print_backend(const struct view *view, const json_t *service, const char *port,
@@ -126,18 +115,18 @@ static void print_backend(const struct view *view, const json_t *service, const 
 {
 	char own[16], where[ENDPOINT_MAX];
 
-	if (number(backend, "port")) {
-		snprintf(own, sizeof(own), "%d", (int)number(backend, "port"));
+	if (answer_number(backend, "port")) {
+		snprintf(own, sizeof(own), "%d", (int)answer_number(backend, "port"));
 		port = own;
 	}
-	printf("  -> %-28s", endpoint(text(backend, "address"), port, where));
+	printf("  -> %-28s", endpoint(answer_text(backend, "address"), port, where));
 	if (view->shape != SHAPE_LIST) {
 		print_counts(view, backend, before);
 		return;
 	}
 	printf(" %-7s %-6" JSON_INTEGER_FORMAT " %-10" JSON_INTEGER_FORMAT " %-10d\n",
-	       forward_name(text(service, "forward")), weight_now(backend),
-	       number(backend, "flows"), 0);
+	       forward_name(answer_text(service, "forward")), weight_now(backend),
+	       answer_number(backend, "flows"), 0);
 }
 
 static void print_service(const struct view *view, const json_t *service, const char *vip,
@@ -148,8 +137,10 @@ static void print_service(const struct view *view, const json_t *service, const 
 	const char *proto = strncmp(listen, "tcp", 3) == 0   ? "TCP"
 			    : strncmp(listen, "udp", 3) == 0 ? "UDP"
 							     : "ANY";
-	const json_t *pool = find(json_object_get(view->now, "pools"), text(service, "pool"));
-	const json_t *old = find(json_object_get(view->before, "pools"), text(service, "pool"));
+	const json_t *pool =
+		find(json_object_get(view->now, "pools"), answer_text(service, "pool"));
+	const json_t *old =
+		find(json_object_get(view->before, "pools"), answer_text(service, "pool"));
 	char where[ENDPOINT_MAX], head[ENDPOINT_MAX + 8];
 	const json_t *backend;
 	size_t i;
@@ -157,18 +148,18 @@ static void print_service(const struct view *view, const json_t *service, const 
 	snprintf(head, sizeof(head), "%s  %s", proto, endpoint(vip, port, where));
 	if (view->shape == SHAPE_LIST) {
 		printf("%s mh%s\n", head,
-		       strncmp(text(service, "policy"), "source", 6) == 0
+		       strncmp(answer_text(service, "policy"), "source", 6) == 0
 			       ? " (mh-fallback)"
 			       : " (mh-fallback,mh-port)");
 	} else {
 		printf("%-33s", head);
-		print_counts(
-			view, service,
-			find(json_object_get(view->before, "services"), text(service, "name")));
+		print_counts(view, service,
+			     find(json_object_get(view->before, "services"),
+				  answer_text(service, "name")));
 	}
 	json_array_foreach(json_object_get(pool, "backends"), i, backend)
 		print_backend(view, service, port, backend,
-			      find(json_object_get(old, "backends"), text(backend, "name")));
+			      find(json_object_get(old, "backends"), answer_text(backend, "name")));
 }
 
 static void print_head(const struct view *view)
@@ -179,7 +170,7 @@ static void print_head(const struct view *view)
 	};
 
 	printf("IP Virtual Server version 1.2.1 (size=%" JSON_INTEGER_FORMAT ")\n",
-	       number(json_object_get(view->now, "flows"), "entries"));
+	       answer_number(json_object_get(view->now, "flows"), "entries"));
 	if (view->shape == SHAPE_LIST) {
 		puts("Prot LocalAddress:Port Scheduler Flags\n"
 		     "  -> RemoteAddress:Port           Forward Weight ActiveConn InActConn");

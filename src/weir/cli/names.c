@@ -117,18 +117,12 @@ static int print(const struct ask *ask, const char *kind)
 
 int command_names(int argc, char **argv)
 {
-	static const struct option options[] = {ASK_OPTIONS, {0}};
 	struct ask ask = {0};
-	int option;
+	bool done;
+	int status = ask_options(&ask, argc, argv, help, &done);
 
-	while ((option = command_option(argc, argv, ASK_LETTERS, options)) != -1) {
-		if (option == 'h') {
-			fputs(help, stdout);
-			return EXIT_OK;
-		}
-		if (ask_option(&ask, "names", option, optarg) != EXIT_OK)
-			return EXIT_USAGE;
-	}
+	if (status || done)
+		return status;
 	if (argc - optind != 1)
 		return command_usage_error("names", "of what? services, pools, backends or vips");
 	return print(&ask, argv[optind]);

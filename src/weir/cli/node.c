@@ -9,6 +9,7 @@
 
 #include "base/plural.h"
 #include "base/time.h"
+#include "weir/answer.h"
 #include "weir/cli/ask.h"
 #include "weir/command.h"
 
@@ -40,18 +41,11 @@ struct request {
 	const char *verb;
 };
 
-static const char *text(const json_t *object, const char *key)
-{
-	const char *value = json_string_value(json_object_get(object, key));
-
-	return value ? value : "?";
-}
-
 /* --- what is said --- */
 
 static void warn(const json_t *answer)
 {
-	const char *not_kept = text(answer, "not_kept");
+	const char *not_kept = answer_text(answer, "not_kept");
 	const json_t *pool;
 	size_t i;
 
@@ -65,7 +59,7 @@ static void warn(const json_t *answer)
 			"node",
 			"warning: pool %s has %" JSON_INTEGER_FORMAT " %s in transition: "
 			"flows there that go on by another node may be cut",
-			text(pool, "pool"),
+			answer_text(pool, "pool"),
 			json_integer_value(json_object_get(pool, "in_transition")),
 			plural((uint64_t)json_integer_value(json_object_get(pool, "in_transition")),
 			       "slot", "slots"));
@@ -77,11 +71,12 @@ static void print_answer(const char *verb, const json_t *answer)
 	bool changed = json_is_true(json_object_get(answer, "changed"));
 
 	printf("%s%s\n",
-	       strcmp(verb, "undrain") == 0                    ? "the node is in use"
-	       : strcmp(text(answer, "phase"), "shunned") == 0 ? "the node drains: routers are "
-								 "told to avoid it"
-							       : "the node drains: its routes "
-								 "are withdrawn",
+	       strcmp(verb, "undrain") == 0 ? "the node is in use"
+	       : strcmp(answer_text(answer, "phase"), "shunned") == 0
+		       ? "the node drains: routers are "
+			 "told to avoid it"
+		       : "the node drains: its routes "
+			 "are withdrawn",
 	       changed ? "" : "; nothing to change");
 }
 
@@ -96,7 +91,7 @@ static void print_progress(const struct request *request, const json_t *drain, c
 		{"withdrawn", "its routes are withdrawn"},
 		{"ended", "no traffic comes any more"},
 	};
-	const char *now = text(drain, "phase");
+	const char *now = answer_text(drain, "phase");
 
 	if (strcmp(phase, now) == 0)
 		return;

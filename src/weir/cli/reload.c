@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/time.h"
+#include "weir/answer.h"
 #include "weir/cli/ask.h"
 #include "weir/command.h"
 
@@ -20,18 +21,6 @@ static const char help[] =
 	"\n"
 	"Exit status: 0, packets meet what the file says; 1 when none answers, or it is refused.\n";
 
-static const char *text(const json_t *object, const char *key)
-{
-	const char *value = json_string_value(json_object_get(object, key));
-
-	return value ? value : "?";
-}
-
-static json_int_t number(const json_t *object, const char *key)
-{
-	return json_integer_value(json_object_get(object, key));
-}
-
 static void print_refusal(const json_t *answer)
 {
 	const json_t *errors = json_object_get(json_object_get(answer, "refusal"), "errors"), *item;
@@ -39,31 +28,33 @@ static void print_refusal(const json_t *answer)
 
 	json_array_foreach(errors, i, item)
 	{
-		if (number(item, "line"))
+		if (answer_number(item, "line"))
 			fprintf(stderr, "%s:%d:%d: %s\n",
-				text(json_is_string(json_object_get(item, "file")) ? item : answer,
-				     "file"),
-				(int)number(item, "line"), (int)number(item, "column"),
-				text(item, "text"));
+				answer_text(json_is_string(json_object_get(item, "file")) ? item
+											  : answer,
+					    "file"),
+				(int)answer_number(item, "line"),
+				(int)answer_number(item, "column"), answer_text(item, "text"));
 		else
-			command_fail("reload", "%s", text(item, "text"));
+			command_fail("reload", "%s", answer_text(item, "text"));
 	}
 }
 
 static int print_outcome(const json_t *answer)
 {
-	const char *outcome = text(answer, "outcome");
+	const char *outcome = answer_text(answer, "outcome");
 
 	if (strcmp(outcome, "refused") == 0) {
 		print_refusal(answer);
 		return command_fail("reload",
 				    "%s is refused, nothing has changed: generation %d, digest %s, "
 				    "goes on",
-				    text(answer, "file"), (int)number(answer, "generation"),
-				    text(answer, "digest"));
+				    answer_text(answer, "file"),
+				    (int)answer_number(answer, "generation"),
+				    answer_text(answer, "digest"));
 	}
-	printf("%s: generation %d, digest %s", outcome, (int)number(answer, "generation"),
-	       text(answer, "digest"));
+	printf("%s: generation %d, digest %s", outcome, (int)answer_number(answer, "generation"),
+	       answer_text(answer, "digest"));
 	if (strcmp(outcome, "applied") == 0)
 		printf(", in %.1f ms", json_real_value(json_object_get(answer, "applied_ms")));
 	putchar('\n');
@@ -96,14 +87,14 @@ static int reload(const struct ask *ask)
 
 	if (status != EXIT_OK)
 		return status;
-	ticket = number(answer, "ticket");
+	ticket = answer_number(answer, "ticket");
 	json_decref(answer);
 	status = wait_for(ask, ticket, &answer);
 	if (status != EXIT_OK)
 		return status;
 	if (ask->json) {
 		ask_print_json(answer);
-		status = strcmp(text(answer, "outcome"), "refused") ? EXIT_OK : EXIT_NO;
+		status = strcmp(answer_text(answer, "outcome"), "refused") ? EXIT_OK : EXIT_NO;
 	} else {
 		status = print_outcome(answer);
 	}
@@ -113,18 +104,12 @@ static int reload(const struct ask *ask)
 
 int command_reload(int argc, char **argv)
 {
-	static const struct option options[] = {ASK_OPTIONS, {0}};
 	struct ask ask = {0};
-	int option;
+	bool done;
+	int status = ask_options(&ask, argc, argv, help, &done);
 
-	while ((option = command_option(argc, argv, ASK_LETTERS, options)) != -1) {
-		if (option == 'h') {
-			fputs(help, stdout);
-			return EXIT_OK;
-		}
-		if (ask_option(&ask, "reload", option, optarg))
-			return EXIT_USAGE;
-	}
+	if (status || done)
+		return status;
 	if (optind != argc)
 		return command_usage_error("reload", "%s: nothing is expected here", argv[optind]);
 	return reload(&ask);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/plural.h"
+#include "weir/answer.h"
 #include "weir/cli/announced.h"
 #include "weir/cli/ask.h"
 #include "weir/command.h"
@@ -35,27 +36,10 @@ static const char agent_help[] =
 	"  -j, --json         as JSON, documented in weir-agent(8)\n"
 	"      --help         this text\n";
 
-static const char *text(const json_t *object, const char *key)
-{
-	const char *value = json_string_value(json_object_get(object, key));
-
-	return value ? value : "?";
-}
-
-static json_int_t number(const json_t *object, const char *key)
-{
-	return json_integer_value(json_object_get(object, key));
-}
-
 static const char *count_word(const json_t *object, const char *key, const char *one,
 			      const char *more)
 {
-	return plural((uint64_t)number(object, key), one, more);
-}
-
-static int is_true(const json_t *object, const char *key)
-{
-	return json_is_true(json_object_get(object, key));
+	return plural((uint64_t)answer_number(object, key), one, more);
 }
 
 static void print_joined(const json_t *list)
@@ -69,9 +53,10 @@ static void print_joined(const json_t *list)
 static void print_head(const char *kind, const json_t *status, const char *ready)
 {
 	printf("%s %s (weir %s, process %" JSON_INTEGER_FORMAT "): %sup %.0f s%s\n", kind,
-	       text(status, kind), text(status, "version"), number(status, "pid"), ready,
+	       answer_text(status, kind), answer_text(status, "version"),
+	       answer_number(status, "pid"), ready,
 	       json_real_value(json_object_get(status, "uptime_s")),
-	       is_true(status, "adopted") ? ", took over a running data plane" : "");
+	       answer_is(status, "adopted") ? ", took over a running data plane" : "");
 }
 
 static void print_configuration(const json_t *status)
@@ -83,14 +68,14 @@ static void print_configuration(const json_t *status)
 	if (!configuration)
 		return;
 	printf("configuration: generation %" JSON_INTEGER_FORMAT ", digest %s\n",
-	       number(configuration, "generation"), text(configuration, "digest"));
+	       answer_number(configuration, "generation"), answer_text(configuration, "digest"));
 	if (!first)
 		return;
-	printf("%s IS REFUSED", text(status, "file"));
-	if (number(first, "line"))
+	printf("%s IS REFUSED", answer_text(status, "file"));
+	if (answer_number(first, "line"))
 		printf(", line %" JSON_INTEGER_FORMAT " column %" JSON_INTEGER_FORMAT,
-		       number(first, "line"), number(first, "column"));
-	printf(": %s\n", text(first, "text"));
+		       answer_number(first, "line"), answer_number(first, "column"));
+	printf(": %s\n", answer_text(first, "text"));
 }
 
 static void print_interfaces(const json_t *status)
@@ -100,9 +85,9 @@ static void print_interfaces(const json_t *status)
 
 	json_array_foreach(json_object_get(status, "interfaces"), i, item)
 	{
-		printf("interface %s: XDP %s", text(item, "name"), text(item, "xdp"));
-		if (is_true(item, "fallback"))
-			printf(", FELL BACK from native (%s)", text(item, "why"));
+		printf("interface %s: XDP %s", answer_text(item, "name"), answer_text(item, "xdp"));
+		if (answer_is(item, "fallback"))
+			printf(", FELL BACK from native (%s)", answer_text(item, "why"));
 		putchar('\n');
 	}
 }
@@ -110,18 +95,18 @@ static void print_interfaces(const json_t *status)
 /* What is not as by default. */
 static void print_settings(const json_t *service)
 {
-	const char *policy = text(service, "policy");
+	const char *policy = answer_text(service, "policy");
 
 	if (strcmp(policy, "5-tuple") != 0)
 		printf(", policy %s", policy);
-	if (number(service, "rate_limit"))
+	if (answer_number(service, "rate_limit"))
 		printf(", %" JSON_INTEGER_FORMAT " %s a core and second",
-		       number(service, "rate_limit"),
+		       answer_number(service, "rate_limit"),
 		       count_word(service, "rate_limit", "packet", "packets"));
-	if (number(service, "allow"))
-		printf(", %" JSON_INTEGER_FORMAT " allowed", number(service, "allow"));
-	if (number(service, "deny"))
-		printf(", %" JSON_INTEGER_FORMAT " denied", number(service, "deny"));
+	if (answer_number(service, "allow"))
+		printf(", %" JSON_INTEGER_FORMAT " allowed", answer_number(service, "allow"));
+	if (answer_number(service, "deny"))
+		printf(", %" JSON_INTEGER_FORMAT " denied", answer_number(service, "deny"));
 }
 
 static void print_services(const json_t *status)
@@ -133,8 +118,8 @@ static void print_services(const json_t *status)
 	json_array_foreach(json_object_get(status, "services"), i, item)
 	{
 		printf("%-16s %-12s %14" JSON_INTEGER_FORMAT " %16" JSON_INTEGER_FORMAT "  ",
-		       text(item, "name"), text(item, "pool"), number(item, "packets"),
-		       number(item, "bytes"));
+		       answer_text(item, "name"), answer_text(item, "pool"),
+		       answer_number(item, "packets"), answer_number(item, "bytes"));
 		print_joined(json_object_get(item, "vips"));
 		putchar(' ');
 		print_joined(json_object_get(item, "listen"));
@@ -182,12 +167,12 @@ static void print_override(int *notes, const json_t *backend)
 	if (json_object_get(override, "state")) {
 		put_age(json_real_value(json_object_get(override, "state_since_s")), age);
 		print_note(notes, "OVERRIDDEN: %s for %s, the file says %s",
-			   text(override, "state"), age, text(backend, "file_state"));
+			   answer_text(override, "state"), age, answer_text(backend, "file_state"));
 	}
 	if (json_object_get(override, "percent")) {
 		put_age(json_real_value(json_object_get(override, "percent_since_s")), age);
 		print_note(notes, "OVERRIDDEN: %" JSON_INTEGER_FORMAT " %% of its weight for %s",
-			   number(override, "percent"), age);
+			   answer_number(override, "percent"), age);
 	}
 }
 
@@ -195,20 +180,22 @@ static void print_override(int *notes, const json_t *backend)
 static void print_drain(int *notes, const json_t *backend)
 {
 	const json_t *left = json_object_get(backend, "drain_left_s");
-	const char *words = text(json_object_get(backend, "drain"), "words");
+	const char *words = answer_text(json_object_get(backend, "drain"), "words");
 	char age[AGE_MAX];
 
-	if (strcmp(text(backend, "state"), "drain") != 0)
+	if (strcmp(answer_text(backend, "state"), "drain") != 0)
 		return;
 	if (json_real_value(left) > 0) {
 		put_age(json_real_value(left), age);
 		print_note(notes, "drains for %s at most, %" JSON_INTEGER_FORMAT " %s left", age,
-			   number(backend, "flows"), count_word(backend, "flows", "flow", "flows"));
+			   answer_number(backend, "flows"),
+			   count_word(backend, "flows", "flow", "flows"));
 	} else if (json_is_real(left)) {
 		print_note(notes, "its time to drain is over");
 	} else {
 		print_note(notes, "drains, %" JSON_INTEGER_FORMAT " %s left",
-			   number(backend, "flows"), count_word(backend, "flows", "flow", "flows"));
+			   answer_number(backend, "flows"),
+			   count_word(backend, "flows", "flow", "flows"));
 	}
 	if (strcmp(words, "?") != 0)
 		print_note(notes, "%s", words);
@@ -217,21 +204,21 @@ static void print_drain(int *notes, const json_t *backend)
 static void print_notes(const json_t *backend)
 {
 	const json_t *check = json_object_get(backend, "check");
-	const char *error = json_is_object(check) ? text(check, "last_error") : "";
+	const char *error = json_is_object(check) ? answer_text(check, "last_error") : "";
 	const json_t *override = json_object_get(backend, "override");
 	bool set = json_object_get(override, "percent") != NULL;
-	json_int_t percent = number(backend, "percent");
+	json_int_t percent = answer_number(backend, "percent");
 	int notes = 0;
 
 	print_override(&notes, backend);
 	print_drain(&notes, backend);
 	/* Less than what was set by hand: slow_start. */
-	if (percent > 0 && percent < (set ? number(override, "percent") : 100))
+	if (percent > 0 && percent < (set ? answer_number(override, "percent") : 100))
 		print_note(&notes, "begins slowly, at %" JSON_INTEGER_FORMAT " %%", percent);
-	if (is_true(backend, "backup"))
+	if (answer_is(backend, "backup"))
 		print_note(&notes, "backup");
-	if (!is_true(backend, "next_hop"))
-		print_note(&notes, "%s", text(backend, "next_hop_why"));
+	if (!answer_is(backend, "next_hop"))
+		print_note(&notes, "%s", answer_text(backend, "next_hop_why"));
 	if (*error)
 		print_note(&notes, "%s", error);
 }
@@ -240,10 +227,10 @@ static void print_backend(const char *pool, const json_t *backend)
 {
 	printf("%-12s %-12s %-24s %6" JSON_INTEGER_FORMAT " %-7s %-10s %6.2f%% "
 	       "%7" JSON_INTEGER_FORMAT " %14" JSON_INTEGER_FORMAT,
-	       pool, text(backend, "name"), text(backend, "address"), number(backend, "weight"),
-	       text(backend, "state"), text(backend, "health"),
-	       json_real_value(json_object_get(backend, "share")), number(backend, "slots"),
-	       number(backend, "packets"));
+	       pool, answer_text(backend, "name"), answer_text(backend, "address"),
+	       answer_number(backend, "weight"), answer_text(backend, "state"),
+	       answer_text(backend, "health"), json_real_value(json_object_get(backend, "share")),
+	       answer_number(backend, "slots"), answer_number(backend, "packets"));
 	print_notes(backend);
 	putchar('\n');
 }
@@ -258,7 +245,7 @@ static void print_pools(const json_t *status)
 	json_array_foreach(json_object_get(status, "pools"), i, pool)
 	{
 		json_array_foreach(json_object_get(pool, "backends"), j, backend)
-			print_backend(text(pool, "name"), backend);
+			print_backend(answer_text(pool, "name"), backend);
 	}
 }
 
@@ -271,12 +258,12 @@ static void print_transitions(const json_t *status)
 
 	json_array_foreach(json_object_get(status, "pools"), i, pool)
 	{
-		if (!number(pool, "in_transition"))
+		if (!answer_number(pool, "in_transition"))
 			continue;
 		printf("%spool %s: %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT
 		       " slots in transition\n",
-		       blank, text(pool, "name"), number(pool, "in_transition"),
-		       number(pool, "table_size"));
+		       blank, answer_text(pool, "name"), answer_number(pool, "in_transition"),
+		       answer_number(pool, "table_size"));
 		blank = "";
 	}
 }
@@ -290,25 +277,27 @@ static void print_counts(const char *head, const json_t *counts)
 	printf("\n%-16s %14s %16s\n", head, "PACKETS", "BYTES");
 	json_object_foreach((json_t *)counts, name, count)
 	{
-		if (number(count, "packets"))
+		if (answer_number(count, "packets"))
 			printf("%-16s %14" JSON_INTEGER_FORMAT " %16" JSON_INTEGER_FORMAT "\n",
-			       name, number(count, "packets"), number(count, "bytes"));
+			       name, answer_number(count, "packets"),
+			       answer_number(count, "bytes"));
 	}
 }
 
 /* Only where there was something to split: most networks never have it. */
 static void print_split(const json_t *split)
 {
-	if (number(split, "packets") + number(split, "refused") + number(split, "failed") +
-		    number(split, "lost") ==
+	if (answer_number(split, "packets") + answer_number(split, "refused") +
+		    answer_number(split, "failed") + answer_number(split, "lost") ==
 	    0)
 		return;
 	printf("split: %" JSON_INTEGER_FORMAT " %s into %" JSON_INTEGER_FORMAT
 	       " pieces; %" JSON_INTEGER_FORMAT " refused, %" JSON_INTEGER_FORMAT
 	       " failed, %" JSON_INTEGER_FORMAT " lost%s\n",
-	       number(split, "packets"), count_word(split, "packets", "packet", "packets"),
-	       number(split, "pieces"), number(split, "refused"), number(split, "failed"),
-	       number(split, "lost"), is_true(split, "reading") ? "" : "; NOBODY READS");
+	       answer_number(split, "packets"), count_word(split, "packets", "packet", "packets"),
+	       answer_number(split, "pieces"), answer_number(split, "refused"),
+	       answer_number(split, "failed"), answer_number(split, "lost"),
+	       answer_is(split, "reading") ? "" : "; NOBODY READS");
 }
 
 static void print_node(const json_t *status)
@@ -316,7 +305,7 @@ static void print_node(const json_t *status)
 	const json_t *flows = json_object_get(status, "flows");
 
 	print_head("node", status,
-		   is_true(status, "ready") ? "ready, " : "not ready yet: checks under way, ");
+		   answer_is(status, "ready") ? "ready, " : "not ready yet: checks under way, ");
 	print_configuration(status);
 	print_interfaces(status);
 	print_services(status);
@@ -325,8 +314,8 @@ static void print_node(const json_t *status)
 	print_counts("VERDICT", json_object_get(status, "verdicts"));
 	printf("\nflows: %" JSON_INTEGER_FORMAT " new, %" JSON_INTEGER_FORMAT
 	       " skipped, %" JSON_INTEGER_FORMAT " evicted; room for %" JSON_INTEGER_FORMAT "\n",
-	       number(flows, "new"), number(flows, "skipped"), number(flows, "evicted"),
-	       number(flows, "entries"));
+	       answer_number(flows, "new"), answer_number(flows, "skipped"),
+	       answer_number(flows, "evicted"), answer_number(flows, "entries"));
 	print_split(json_object_get(status, "split"));
 	announced_print(json_object_get(status, "announce"));
 }
@@ -339,12 +328,13 @@ static void print_ports(const json_t *status)
 
 	json_array_foreach(json_object_get(status, "ports"), i, port)
 	{
-		printf("port: %s %s is served at %" JSON_INTEGER_FORMAT "\n", text(port, "vip"),
-		       text(port, "listen"), number(port, "to"));
+		printf("port: %s %s is served at %" JSON_INTEGER_FORMAT "\n",
+		       answer_text(port, "vip"), answer_text(port, "listen"),
+		       answer_number(port, "to"));
 	}
-	if (number(answers, "packets"))
+	if (answer_number(answers, "packets"))
 		printf("answers from a VIP's port: %" JSON_INTEGER_FORMAT "\n",
-		       number(answers, "packets"));
+		       answer_number(answers, "packets"));
 }
 
 /* The modes, and that something came by another. */
@@ -354,9 +344,10 @@ static void print_forward(const json_t *status)
 
 	printf("\nforward: ");
 	print_joined(json_object_get(status, "forward"));
-	if (number(off, "packets"))
+	if (answer_number(off, "packets"))
 		printf("; %" JSON_INTEGER_FORMAT " %s CAME BY ANOTHER: left to the host",
-		       number(off, "packets"), count_word(off, "packets", "packet", "packets"));
+		       answer_number(off, "packets"),
+		       count_word(off, "packets", "packet", "packets"));
 }
 
 static void print_list(const char *what, const json_t *list)
@@ -376,17 +367,17 @@ static void print_connections(const json_t *connections)
 
 	if (!json_is_object(connections))
 		return;
-	if (*text(connections, "error"))
+	if (*answer_text(connections, "error"))
 		printf("\nestablished connections cannot be counted: %s\n",
-		       text(connections, "error"));
-	json_array_foreach(json_object_get(connections, "vips"), i, vip)
-		printf("%sestablished connections of %s: %s%" JSON_INTEGER_FORMAT "\n",
-		       i ? "" : "\n", text(vip, "vip"), least, number(vip, "established"));
+		       answer_text(connections, "error"));
+	json_array_foreach(json_object_get(connections, "vips"), i, vip) printf(
+		"%sestablished connections of %s: %s%" JSON_INTEGER_FORMAT "\n", i ? "" : "\n",
+		answer_text(vip, "vip"), least, answer_number(vip, "established"));
 	json_array_foreach(json_object_get(connections, "netns"), i, space)
 	{
-		if (*text(space, "error"))
+		if (*answer_text(space, "error"))
 			printf("those in network namespace %s ARE NOT COUNTED: %s\n",
-			       text(space, "name"), text(space, "error"));
+			       answer_text(space, "name"), answer_text(space, "error"));
 	}
 }
 
@@ -405,7 +396,7 @@ static void print_agent(const json_t *status)
 	print_forward(status);
 	printf("\nMSS of SYN-ACKs: %" JSON_INTEGER_FORMAT " (IPv4), %" JSON_INTEGER_FORMAT
 	       " (IPv6) at most\n",
-	       number(mss, "ipv4"), number(mss, "ipv6"));
+	       answer_number(mss, "ipv4"), answer_number(mss, "ipv6"));
 	print_ports(status);
 	print_counts("VERDICT", json_object_get(status, "verdicts"));
 	print_counts("SYN-ACK", json_object_get(status, "syn_acks"));

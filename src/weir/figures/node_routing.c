@@ -93,24 +93,27 @@ static void sample_downs(struct scrape *scrape, size_t at)
 	put_peer(scrape, at, bgp_at(scrape, at)->downs);
 }
 
-static void sample_messages(struct scrape *scrape, size_t at)
+static void put_both_ways(struct scrape *scrape, size_t at, uint64_t in, uint64_t out)
 {
-	const struct bgp_peer_status *status = bgp_at(scrape, at);
 	char text[ADDR_TEXT_MAX];
 	const char *peer = addr_format(&router_at(scrape, at)->conf.address, text);
 
-	metrics_put(&scrape->text, status->messages_in, {"peer", peer}, {"direction", "in"});
-	metrics_put(&scrape->text, status->messages_out, {"peer", peer}, {"direction", "out"});
+	metrics_put(&scrape->text, in, {"peer", peer}, {"direction", "in"});
+	metrics_put(&scrape->text, out, {"peer", peer}, {"direction", "out"});
+}
+
+static void sample_messages(struct scrape *scrape, size_t at)
+{
+	const struct bgp_peer_status *status = bgp_at(scrape, at);
+
+	put_both_ways(scrape, at, status->messages_in, status->messages_out);
 }
 
 static void sample_notifications(struct scrape *scrape, size_t at)
 {
 	const struct bgp_peer_status *status = bgp_at(scrape, at);
-	char text[ADDR_TEXT_MAX];
-	const char *peer = addr_format(&router_at(scrape, at)->conf.address, text);
 
-	metrics_put(&scrape->text, status->notifications_in, {"peer", peer}, {"direction", "in"});
-	metrics_put(&scrape->text, status->notifications_out, {"peer", peer}, {"direction", "out"});
+	put_both_ways(scrape, at, status->notifications_in, status->notifications_out);
 }
 
 static void sample_malformed(struct scrape *scrape, size_t at)

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "engine/agent_dp.h"
+#include "engine/agent/agent_dp.h"
 #include "pkt/addr.h"
 #include "second/accept.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "engine/agent_ports.h"
+#include "engine/agent/agent_ports.h"
 
 #include <arpa/inet.h>
 #include <bpf/bpf.h>

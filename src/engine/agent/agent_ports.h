@@ -11,7 +11,7 @@
 #include <bpf/libbpf.h>
 
 #include "base/err.h"
-#include "engine/agent_dp.h"
+#include "engine/agent/agent_dp.h"
 
 int agent_ports_fill(struct bpf_map *table, const struct agent_dp_options *options,
 		     struct err *err);

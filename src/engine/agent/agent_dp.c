@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "engine/agent_dp.h"
+#include "engine/agent/agent_dp.h"
 
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
@@ -18,7 +18,7 @@
 #include "bpf/links.h"
 #include "bpf/percpu.h"
 #include "bpf/pins.h"
-#include "engine/agent_ports.h"
+#include "engine/agent/agent_ports.h"
 #include "engine/dp.h"
 #include "second/packet.h"
 #include "tunnel/mode.h"
