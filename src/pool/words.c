@@ -31,43 +31,63 @@ static uint64_t other_in_word(const struct pool *pool, uint16_t other)
 	return abi_slot(0, 0, index_of(pool, other));
 }
 
+/* Returns whether the word was another one. */
+static inline bool put(uint64_t *slots, uint32_t slot, uint64_t word)
+{
+	if (__atomic_load_n(&slots[slot], __ATOMIC_RELAXED) == word)
+		return false;
+	__atomic_store_n(&slots[slot], word, __ATOMIC_RELEASE);
+	return true;
+}
+
 static inline void store(struct writing *writing, uint32_t slot, uint64_t word)
 {
-	if (!writing->slots || __atomic_load_n(&writing->slots[slot], __ATOMIC_RELAXED) == word)
-		return;
-	__atomic_store_n(&writing->slots[slot], word, __ATOMIC_RELEASE);
-	writing->stored++;
+	if (writing->slots)
+		writing->stored += put(writing->slots, slot, word);
 }
 
 /*
- * Slots lie far apart, and memory answers many questions in the time of one if they are asked at
- * once. So words are asked for long before their turn, and those of a batch's beginning are read
- * first: to make up one is too long for a processor to see the next one beyond it.
+ * Words that change lie far apart, and memory answers many questions in the time of one if they are
+ * asked at once, so words are asked for long before their turn. But where no cache knows a word's
+ * page the processor has to find it first, and holds up what comes after the question until it has.
+ * Reads with nothing between them find many pages in the time of one. So an event of MANY words,
+ * which will come to most pages, begins with a read in each.
  */
-enum { AHEAD = 96 };
+enum { AHEAD = 96, MANY = 64, PAGE_WORDS = 4096 / sizeof(uint64_t) };
+
+static void find_pages(struct writing *writing, size_t count)
+{
+	uint64_t sum = 0;
+
+	if (writing->found || count < MANY)
+		return;
+	for (uint32_t i = 0; i < writing->pool->size; i += PAGE_WORDS)
+		sum += __atomic_load_n(&writing->slots[i], __ATOMIC_RELAXED);
+	__asm__ volatile("" ::"r"(sum));
+	writing->found = true;
+}
 
 void words_store_told(void *arg, const uint32_t *places, size_t count)
 {
 	struct writing *writing = arg;
 	const struct pool *pool = writing->pool;
+	uint64_t others = abi_slot(0, 0, ABI_INDEX_MASK);
 	uint32_t slots[TRANSITION_BATCH];
-	uint64_t sum = 0;
 
 	if (!writing->slots)
 		return;
+	find_pages(writing, count);
 	for (size_t i = 0; i < count; i++)
 		slots[i] = pool_slot(pool, places[i]);
 	for (size_t i = 0; i < count && i < AHEAD; i++)
-		sum += writing->slots[slots[i]];
-	__asm__ volatile("" ::"r"(sum));
+		__builtin_prefetch(&writing->slots[slots[i]]);
 	for (size_t i = 0; i < count; i++) {
-		uint64_t other = writing->slots[slots[i]] & abi_slot(0, 0, ABI_INDEX_MASK);
 		uint16_t base = pool_base(pool, places[i]);
+		uint64_t word = word_of(pool, places[i], base, pool->owners[places[i]]);
 
 		if (i + AHEAD < count)
 			__builtin_prefetch(&writing->slots[slots[i + AHEAD]]);
-		store(writing, slots[i],
-		      word_of(pool, places[i], base, pool->owners[places[i]]) | other);
+		store(writing, slots[i], word | (writing->slots[slots[i]] & others));
 	}
 }
 
@@ -256,21 +276,6 @@ static inline uint64_t word_of_records(const struct standing *standing, uint16_t
 			standing[(uint16_t)(other + 1)].record);
 }
 
-static inline void ask_for(const struct writing *writing, uint32_t slot)
-{
-	if (writing->slots)
-		__builtin_prefetch(&writing->slots[slot]);
-}
-
-static void serve_each(struct writing *writing, const struct overlay_change *changes, size_t count,
-		       const struct overlay_change *next)
-{
-	for (size_t i = 0; i < count; i++) {
-		ask_for(writing, next[i].slot);
-		serve_place(writing, &changes[i]);
-	}
-}
-
 /*
  * Where a change of owner asks for nothing but a transition, which is nearly always so, changes in
  * a row are served with all in registers that they have alike. Both return how many they served.
@@ -293,10 +298,7 @@ static size_t serve_kept(struct writing *writing, const struct overlay_change *c
 
 		__builtin_prefetch(&slots[next[i].slot]);
 		word |= transition_word(transitions, it->place);
-		if (slots[it->slot] == word)
-			continue;
-		__atomic_store_n(&slots[it->slot], word, __ATOMIC_RELEASE);
-		stored++;
+		stored += put(slots, it->slot, word);
 	}
 	writing->stored += stored;
 	return i;
@@ -339,16 +341,23 @@ static size_t serve_others(struct writing *writing, const struct overlay_change 
 			collateral += !gives->gives & !takes->takes;
 			word |= transition_begin_next(transitions, &many, it->place, gives->flows);
 		}
-		if (slots[it->slot] == word)
-			continue;
-		__atomic_store_n(&slots[it->slot], word, __ATOMIC_RELEASE);
-		stored++;
+		stored += put(slots, it->slot, word);
 	}
 	transitions_end_many(transitions, &many);
 	pool->moves.slots += moved;
 	pool->moves.collateral += collateral;
 	writing->stored += stored;
 	return i;
+}
+
+/* Of an event's first changes nobody has asked for the words. */
+static void ask_first(struct writing *writing, const struct overlay_change *changes, size_t count)
+{
+	if (writing->found || count < MANY)
+		return;
+	find_pages(writing, count);
+	for (size_t i = 0; i < count; i++)
+		__builtin_prefetch(&writing->slots[changes[i].slot]);
 }
 
 void words_serve(void *arg, const struct overlay_change *changes, size_t count,
@@ -358,9 +367,11 @@ void words_serve(void *arg, const struct overlay_change *changes, size_t count,
 	size_t served;
 
 	if (!writing->slots || !writing->plain) {
-		serve_each(writing, changes, count, next);
+		for (size_t i = 0; i < count; i++)
+			serve_place(writing, &changes[i]);
 		return;
 	}
+	ask_first(writing, changes, count);
 	for (size_t i = 0; i < count; i += served)
 		served = (changes[i].kept ? serve_kept : serve_others)(writing, &changes[i],
 								       count - i, &next[i]);

@@ -15,6 +15,7 @@ struct writing {
 	uint64_t now_ms;
 	uint32_t stored;
 	bool starts; /* the pool comes to know its members */
+	bool found;  /* the pages of words have been gone through */
 	bool plain;  /* a change of owner asks for nothing but a transition */
 };
 
