@@ -191,6 +191,8 @@ static bool find_old_slots(const struct balancer *balancer, struct balanced_pool
 {
 	size_t before;
 
+	if (pool->parts)
+		return false;
 	if (pool->from)
 		pool->first_slot = pool->from->first_slot;
 	if (balancer->from)
