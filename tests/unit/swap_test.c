@@ -437,8 +437,8 @@ static const char *named_by_chance(const unsigned *sizes, const unsigned *serves
 	return text;
 }
 
-/* Names go everywhere, by reloads and starts; now and then VIPs change their pools as well, once all
- * has settled: of two such changes at a time tables remember one (flips.c). */
+/* Names go everywhere, by reloads and starts; now and then VIPs change their pools as well, once
+ * all has settled: of two such changes at a time tables remember one (flips.c). */
 static void test_any_names(void **state)
 {
 	unsigned sizes[GROUPS] = {251, 509, 251, 251}, serves[GROUPS] = {0, 1, 2, 3};
