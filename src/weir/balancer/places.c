@@ -389,7 +389,7 @@ static int build_pool(struct balancer *balancer, size_t at)
 		pool->pool = pool->from->pool;
 		return 0;
 	}
-	pool->pool = built_take(balancer->start.built, at, pool->records);
+	pool->pool = built_take(balancer->start.built, at, pool->records, &pool->words);
 	ret = pool->pool ? 0
 			 : assemble_pool(conf, &conf->pools[at], pool->records, POOL_UNKNOWN,
 					 &pool->pool);
