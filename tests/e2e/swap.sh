@@ -62,7 +62,11 @@ must "requests are answered" serving 40
 must "a backend drains by hand" "$WEIR" drain --node "$TAG-lb1" web4/b1
 must "it is shown" wait_for 5 drains_in web4
 
+cp "$DIR/lb1.yaml" "$DIR/before.yaml"
 swap web
+"$WEIR" diff "$DIR/lb1.yaml" --against "$DIR/before.yaml" >"$DIR/diff"
+must "a diff says who goes on" grep -qx 'pool web6 was web4 until now, and goes on' "$DIR/diff"
+must_not "and that no keys move" grep -q 'go to another backend' "$DIR/diff"
 by_reload "pools swap names" '"shop4", "web6", "shop6", "web4"' web6
 swap shop
 by_reload "services swap names" '"shop6", "web6", "shop4", "web4"' web6

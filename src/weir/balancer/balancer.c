@@ -193,6 +193,7 @@ void balancer_free(struct balancer *balancer)
 		if (!balancer->from || !balancer->pools[i].stays)
 			pool_free(balancer->pools[i].pool);
 		free(balancer->pools[i].records);
+		free(balancer->pools[i].words);
 	}
 	free(balancer->pools);
 	free(balancer->services);

@@ -12,6 +12,7 @@
 
 struct built {
 	struct pool **pools; /* in the configuration's order; NULL: it is not built, or taken */
+	uint64_t **words;    /* of those that have begun, for free(); or NULL */
 	bool *checks_same;   /* as those of the running pool that goes on as it */
 	size_t count;        /* 0: there was no memory, nor is there a lineage */
 	const struct conf *running; /* from which they go on */
@@ -24,6 +25,13 @@ struct built {
  */
 void built_make(const struct conf *conf, const struct conf *running, uint64_t now_ms,
 		struct built *ret);
-/* The caller's from now on, with its members' records; NULL: there is none. */
-struct pool *built_take(struct built *built, size_t at, const uint32_t *records);
+/*
+ * The caller's from now on, with its members' records; NULL: there is none. *ret_words are its
+ * slots' words, if it has begun and they are known, for free(); of records they have the members'
+ * places, counted from 1: built_word.
+ */
+struct pool *built_take(struct built *built, size_t at, const uint32_t *records,
+			uint64_t **ret_words);
+/* Such a word as it is for packets. */
+uint64_t built_word(uint64_t word, const uint32_t *records);
 void built_free(struct built *built);

@@ -20,7 +20,7 @@ struct left {
 };
 
 struct claims {
-	const struct balancer *balancer;
+	struct balancer *balancer;
 	struct records records;
 	struct left *left; /* sorted by member */
 	size_t left_count;
@@ -116,6 +116,16 @@ static int find_left(struct claims *claims)
 	return 0;
 }
 
+/* The pool that goes on as the other's is not to write into its slots, by which flows of this
+ * backend still come. */
+static void part(struct claims *claims, size_t before)
+{
+	size_t heir = claims->balancer->lineage->heirs[before];
+
+	if (heir != LINEAGE_NONE)
+		claims->balancer->pools[heir].parts = true;
+}
+
 /* 0: none. */
 static uint32_t take_left(struct claims *claims, size_t at, const struct conf_backend *backend)
 {
@@ -139,6 +149,7 @@ static uint32_t take_left(struct claims *claims, size_t at, const struct conf_ba
 		     !lineage_is_pair(lineage, found->pool, at)))
 			continue;
 		found->member.number = 0;
+		part(claims, found->pool);
 		return record;
 	}
 	return 0;
@@ -147,10 +158,11 @@ static uint32_t take_left(struct claims *claims, size_t at, const struct conf_ba
 static uint32_t claim(struct claims *claims, size_t at, const struct conf_backend *backend)
 {
 	uint64_t identity = assemble_record_identity(&claims->balancer->conf->pools[at], backend);
-	uint32_t record = records_known(&claims->records, identity);
+	uint32_t record = take_left(claims, at, backend);
 
+	/* At a start, of a pool of which only its records are known. */
 	if (!record)
-		record = take_left(claims, at, backend);
+		record = records_known(&claims->records, identity);
 	if (!record)
 		return records_claim_free(&claims->records);
 	records_take(&claims->records, record);

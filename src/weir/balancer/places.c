@@ -191,6 +191,8 @@ static bool find_old_slots(const struct balancer *balancer, struct balanced_pool
 {
 	size_t before;
 
+	if (pool->parts)
+		return false;
 	if (pool->from)
 		pool->first_slot = pool->from->first_slot;
 	if (balancer->from)
@@ -387,7 +389,7 @@ static int build_pool(struct balancer *balancer, size_t at)
 		pool->pool = pool->from->pool;
 		return 0;
 	}
-	pool->pool = built_take(balancer->start.built, at, pool->records);
+	pool->pool = built_take(balancer->start.built, at, pool->records, &pool->words);
 	ret = pool->pool ? 0
 			 : assemble_pool(conf, &conf->pools[at], pool->records, POOL_UNKNOWN,
 					 &pool->pool);

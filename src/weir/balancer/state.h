@@ -19,8 +19,10 @@ struct balanced_pool {
 	uint64_t identity;
 	uint32_t *records; /* of its members */
 	uint32_t first_slot;
+	uint64_t *words; /* while it begins: those that it began with (built.h), or NULL */
 	struct balanced_pool *from; /* while it begins: what its pool was; NULL: there was none */
 	bool stays;                 /* it is that pool */
+	bool parts;          /* others have members of it: its slots stay as they were, for flows */
 	bool adopted;        /* its slots are those of an earlier daemon, and mean the same */
 	bool spoiled;        /* they are, but mean something else: there was no room for others */
 	bool unsettled;      /* members changed since the slots were written */

@@ -241,6 +241,18 @@ int write_adopt(struct balancer *balancer)
 	return ret;
 }
 
+/* Its words but for the records, and what was told to it since. */
+static void write_begun(struct balancer *balancer, struct balanced_pool *pool, uint64_t now_ms)
+{
+	uint64_t *slots = balanced_slots(balancer, pool);
+
+	for (uint32_t i = 0; i < pool_table_size(pool->pool); i++)
+		slots[i] = built_word(pool->words[i], pool->records);
+	free(pool->words);
+	pool->words = NULL;
+	pool_update_slots(pool->pool, slots, now_ms);
+}
+
 static void write_slots(struct balancer *balancer)
 {
 	uint64_t now_ms = balancer->start.now_ms;
@@ -254,7 +266,10 @@ static void write_slots(struct balancer *balancer)
 		else if (pool->stays)
 			continue;
 		write_flags(balancer, i, now_ms);
-		pool_write_slots(pool->pool, balanced_slots(balancer, pool), now_ms);
+		if (pool->words && !pool->holds)
+			write_begun(balancer, pool, now_ms);
+		else
+			pool_write_slots(pool->pool, balanced_slots(balancer, pool), now_ms);
 		write_flags(balancer, i, now_ms);
 	}
 }

@@ -10,6 +10,7 @@
 #include "weir/balancer/assemble.h"
 #include "weir/cli/ask.h"
 #include "weir/command.h"
+#include "weir/lineage/lineage.h"
 
 enum { SAMPLES = 1 << 17, SHOWN_MAX = 200 };
 
@@ -88,29 +89,49 @@ static double moved_percent(const struct conf *before, const struct conf_pool *o
 	return percent;
 }
 
-static const struct conf_pool *find_pool(const struct conf *conf, const char *name)
-{
-	for (size_t i = 0; i < conf->pool_count; i++) {
-		if (strcmp(conf->pools[i].name, name) == 0)
-			return &conf->pools[i];
-	}
-	return NULL;
-}
-
-/* Pools whose keys move, in the order of the new file. */
-static json_t *find_moved(const struct conf *before, const struct conf *after)
+/* Pools whose keys move, in the order of the new file, beside what they are now. */
+static json_t *find_moved(const struct conf *before, const struct conf *after,
+			  const struct lineage *lineage)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < after->pool_count; i++) {
-		const struct conf_pool *new = &after->pools[i], *old = find_pool(before, new->name);
+		const struct conf_pool *new = &after->pools[i], *old;
 		double percent = 0;
 
-		if (old && !assemble_pool_same(before, old, after, new))
+		if (lineage->pools[i] == LINEAGE_NONE)
+			continue;
+		old = &before->pools[lineage->pools[i]];
+		if (!assemble_pool_same(before, old, after, new))
 			percent = moved_percent(before, old, after, new);
 		if (percent > 0)
 			json_array_append_new(list, json_pack("{s:s, s:f}", "pool", new->name,
 							      "moved_percent", percent));
+	}
+	return list;
+}
+
+static void note_name(json_t *list, const char *kind, const char *was, const char *is)
+{
+	if (strcmp(was, is) != 0)
+		json_array_append_new(list, json_pack("{s:s, s:s}", kind, is, "was", was));
+}
+
+/* What goes on under another name. */
+static json_t *find_names(const struct conf *before, const struct conf *after,
+			  const struct lineage *lineage)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < after->pool_count; i++) {
+		if (lineage->pools[i] != LINEAGE_NONE)
+			note_name(list, "pool", before->pools[lineage->pools[i]].name,
+				  after->pools[i].name);
+	}
+	for (size_t i = 0; i < after->service_count; i++) {
+		if (lineage->services[i] != LINEAGE_NONE)
+			note_name(list, "service", before->services[lineage->services[i]].name,
+				  after->services[i].name);
 	}
 	return list;
 }
@@ -137,7 +158,16 @@ static void print_change(const json_t *change)
 		printf("+ %s%s%s\n", path, *after ? ": " : "", after);
 }
 
-static void print_all(const json_t *changes, const json_t *moved)
+static void print_name(const json_t *name)
+{
+	const char *pool = json_string_value(json_object_get(name, "pool"));
+	const char *service = json_string_value(json_object_get(name, "service"));
+
+	printf("%s %s was %s until now, and goes on\n", pool ? "pool" : "service",
+	       pool ? pool : service, json_string_value(json_object_get(name, "was")));
+}
+
+static void print_all(const json_t *changes, const json_t *names, const json_t *moved)
 {
 	size_t i, count = json_array_size(changes);
 	const json_t *item;
@@ -149,6 +179,7 @@ static void print_all(const json_t *changes, const json_t *moved)
 	}
 	if (count > SHOWN_MAX)
 		printf("... and %zu more\n", count - SHOWN_MAX);
+	json_array_foreach(names, i, item) print_name(item);
 	json_array_foreach(moved, i, item)
 		printf("pool %s: %.1f %% of its keys go to another backend\n",
 		       json_string_value(json_object_get(item, "pool")),
@@ -159,18 +190,29 @@ static void print_all(const json_t *changes, const json_t *moved)
 
 static int compare(const struct conf *before, const struct conf *after, bool json)
 {
-	json_t *changes = json_array(), *moved = find_moved(before, after);
+	json_t *changes = json_array(), *moved, *names;
 	size_t count = conf_diff(before, after, note_change, changes);
+	struct lineage lineage;
 
+	if (lineage_of_conf(before, after, &lineage)) {
+		json_decref(changes);
+		command_fail("diff", "out of memory");
+		return EXIT_USAGE;
+	}
+	moved = find_moved(before, after, &lineage);
+	names = find_names(before, after, &lineage);
+	lineage_fini(&lineage);
 	if (json) {
-		json_t *whole = json_pack("{s:O, s:O}", "changes", changes, "pools", moved);
+		json_t *whole = json_pack("{s:O, s:O, s:O}", "changes", changes, "names", names,
+					  "pools", moved);
 
 		ask_print_json(whole);
 		json_decref(whole);
 	} else {
-		print_all(changes, moved);
+		print_all(changes, names, moved);
 	}
 	json_decref(changes);
+	json_decref(names);
 	json_decref(moved);
 	return count ? EXIT_NO : EXIT_OK;
 }
