@@ -5,6 +5,7 @@
 # nginx (stream) and nftables (DNAT), each in a namespace of its own beside the others, before the
 # same two servers; and straight to the servers, which is the measure of what all of them add. What
 # Weir adds has a floor, too: a program that only puts the header on (e2e/bare.bpf.c), in its place.
+# What the agent on the servers costs all of them is seen by two servers that have none.
 #
 # Processor time is that of all processes here, of the client and the servers too, with the softirqs
 # that run in them, as XDP on veth does: a control group's. What a balancer adds is that, a request,
@@ -17,12 +18,13 @@ set -u
 # shellcheck source=tests/lib/netns.sh
 . "$(dirname "$0")/../tests/lib/netns.sh"
 
-ROUNDS=8 SECONDS_EACH=1 CONNECTIONS=16
-WAYS=(direct weir bare haproxy nginx nftables)
+ROUNDS=7 SECONDS_EACH=1 CONNECTIONS=16
+WAYS=(agentless direct weir bare haproxy nginx nftables)
 STRAIGHT=198.51.100.11 # on both servers, and routed to them
 BARE=198.51.100.12     # as bare.bpf.c has it
+AGENTLESS=198.51.100.13
 declare -A TO=([direct]=$STRAIGHT [weir]=$VIP4 [bare]=$BARE [haproxy]=192.0.2.12 [nginx]=192.0.2.13
-	[nftables]=192.0.2.14)
+	[nftables]=192.0.2.14 [agentless]=$AGENTLESS)
 declare -A RATE=() CPU=() ADDED=() P99=() LATER=() # by way: a value a round
 GROUP=${E2E_BENCH_GROUP-none}
 
@@ -80,7 +82,7 @@ busy_us() {
 
 # --- the other balancers ---
 
-# A namespace that only forwards frames needs nothing for XDP at its device.
+# Who does not send by XDP needs nothing for it at the other end; nor do agents without peers.
 plain_link() {
 	in_ns router ip link set dev "$1" xdp off
 	in_ns "$1" ethtool -K eth0 tx on >/dev/null
@@ -144,16 +146,22 @@ nftables_start() {
 
 set_up() {
 	local i
-	topology 5 2
+	topology 5 4
+	COUNT_BACKEND=2 # of Weir's and all others'
 	# Frames that are bridged are no business of a firewall's.
 	in_ns router sysctl -qw net.bridge.bridge-nf-call-iptables=0 \
 		net.bridge.bridge-nf-call-ip6tables=0 net.bridge.bridge-nf-call-arptables=0 || :
-	for i in 2 3 4; do
-		plain_link "lb$i"
+	for i in lb2 lb3 lb4 b1 b2 b3 b4; do
+		plain_link $i
 	done
 	in_ns router ip route add $VIP4 via 192.0.2.11
 	in_ns router ip route add $BARE via 192.0.2.15
 	in_ns router ip route add $STRAIGHT nexthop via 10.0.1.11 nexthop via 10.0.1.12
+	in_ns router ip route add $AGENTLESS nexthop via 10.0.1.13 nexthop via 10.0.1.14
+	for i in 3 4; do
+		in_ns "b$i" ip addr add $AGENTLESS/32 dev lo
+		backend_start "b$i"
+	done
 	for i in 1 2; do
 		in_ns "b$i" ip addr add $STRAIGHT/32 dev lo
 		agent_config "b$i" | sed "s/vips: \[/&$BARE, /" >"$DIR/b$i.yaml"
@@ -218,10 +226,13 @@ report() {
 		row "$added, $way" us "${ADDED[$way]}"
 		row "$p99, $way" us "${LATER[$way]}"
 	done
+	row "$added, agent on the servers" us "$(less "${CPU[direct]}" "${CPU[agentless]}")"
 	row "$added, weir (by bare)" us "${ADDED[weir]}" "$added, bare"
 	for way in haproxy nginx nftables; do
 		row "$added, weir (by $way)" us "${ADDED[weir]}" "$added, $way" \
 			"$([ $way = nftables ] && say 0.75 || say 0.2)"
+		row "$added, weir and its agent (by $way)" us \
+			"$(less "${CPU[weir]}" "${CPU[agentless]}")" "$added, $way"
 		row "$p99, weir (by $way)" us "${LATER[weir]}" "$p99, $way" 1
 	done
 }
