@@ -433,6 +433,29 @@ static void tell(const struct bench *bench, const struct subject *subject)
 		report_at_most(row->name, row->at_most);
 }
 
+static void tell_memory(void)
+{
+	const struct reference_spec spec = {.flows = ENTRIES, .vips = 1};
+	const struct world_spec few = {.flows = ABI_FLOWS_DEFAULT,
+				       .services = 1,
+				       .backends = 100,
+				       .forward = "ipip",
+				       .tracking = "transition"};
+	struct reference *reference = reference_open(&spec);
+	struct world *world = world_open(&few);
+
+	report_value("tables of a node at the default limits", "MiB",
+		     (double)dp_memory(world_dp(world)) / (1 << 20));
+	report_limit("tables of a node at the default limits", 64);
+	report_value("a tracked flow", "bytes", sizeof(struct abi_flow));
+	report_value("a flow: reference", "bytes",
+		     (double)reference_flow_memory(reference) / ENTRIES);
+	report_compare("a tracked flow", "a flow: reference");
+	report_limit("a tracked flow", 16);
+	world_close(world);
+	reference_close(reference);
+}
+
 /* --- groups --- */
 
 static void open_group(struct bench *bench, const struct path_row *row)
@@ -517,6 +540,8 @@ int main(int argc, char **argv)
 	go_first();
 	for (size_t i = 0; i < ROWS;)
 		i = run_group(&bench, i);
+	if (!*bench.only)
+		tell_memory();
 	report_print();
 	return 0;
 }

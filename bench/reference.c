@@ -134,7 +134,7 @@ int reference_line_fd(const struct reference *reference)
 	return bpf_program__fd(reference->skel->progs.one_line);
 }
 
-size_t map_memory_bytes(int fd)
+static size_t memory_of(int fd)
 {
 	char path[64], line[128];
 	size_t bytes = 0;
@@ -152,17 +152,7 @@ size_t map_memory_bytes(int fd)
 	return bytes;
 }
 
-size_t reference_memory(const struct reference *reference)
-{
-	const struct bpf_map *map;
-	size_t bytes = 0;
-
-	bpf_object__for_each_map(map, reference->skel->obj)
-		bytes += map_memory_bytes(bpf_map__fd(map));
-	return bytes;
-}
-
 size_t reference_flow_memory(const struct reference *reference)
 {
-	return map_memory_bytes(bpf_map__fd(reference->skel->maps.flows));
+	return memory_of(bpf_map__fd(reference->skel->maps.flows));
 }

@@ -24,10 +24,5 @@ int reference_program_fd(const struct reference *reference);
 /* No balancers: the least that one does, an outer header; and a cache line read, of 32 MiB. */
 int reference_smallest_fd(const struct reference *reference);
 int reference_line_fd(const struct reference *reference);
-/* What all of its tables take of the kernel's memory. */
-size_t reference_memory(const struct reference *reference);
-/* The same of its flows alone. */
+/* What its flows take of the kernel's memory. */
 size_t reference_flow_memory(const struct reference *reference);
-
-/* Of any map. */
-size_t map_memory_bytes(int fd);

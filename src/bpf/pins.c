@@ -72,6 +72,27 @@ __attribute__((format(printf, 2, 0))) static int catch_complaint(enum libbpf_pri
 	return 0;
 }
 
+size_t pins_memory(const struct bpf_object *object)
+{
+	int cores = libbpf_num_possible_cpus();
+	const struct bpf_map *map;
+	size_t bytes = 0;
+
+	bpf_object__for_each_map(map, object)
+	{
+		size_t record = (bpf_map__value_size(map) + 7U) & ~7U;
+
+		if (!bpf_map__autocreate(map))
+			continue;
+		if (bpf_map__type(map) == BPF_MAP_TYPE_PERCPU_ARRAY)
+			record *= cores > 0 ? (size_t)cores : 1;
+		else if (bpf_map__type(map) != BPF_MAP_TYPE_ARRAY)
+			continue;
+		bytes += record * bpf_map__max_entries(map);
+	}
+	return bytes;
+}
+
 int pins_load(struct bpf_object_skeleton *skeleton, struct err *err)
 {
 	libbpf_print_fn_t before = libbpf_set_print(catch_complaint);

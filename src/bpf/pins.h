@@ -25,6 +25,12 @@ int pins_reuse(const char *dir, const char *name, struct bpf_map *map, struct er
 /* Loads by the skeleton. On failure the error holds libbpf's first complaint. */
 int pins_load(struct bpf_object_skeleton *skeleton, struct err *err);
 
+/*
+ * What the object's tables take of the kernel's memory, in bytes: known before they are made.
+ * Those whose records are made one by one do not count.
+ */
+size_t pins_memory(const struct bpf_object *object);
+
 /* Calls `each` with the name of every pin in DIR that begins with `prefix`. */
 void pins_each(const char *dir, const char *prefix, void (*each)(void *arg, const char *name),
 	       void *arg);

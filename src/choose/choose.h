@@ -57,10 +57,13 @@ PKT_STAGE int choose_nobody(struct pkt_ctx *ctx, struct pkt *pkt)
 PKT_INLINE int choose_in(struct pkt_ctx *ctx, struct pkt *pkt, const struct abi_service *service)
 {
 	if (service->flags & ABI_SERVICE_SPECIAL && env_has(ABI_HAS_SPECIAL)) {
-		int verdict = special(ctx, pkt);
+		int verdict = PKT_ON;
 
+		if (service->flags & ABI_SERVICE_SPECIAL & ~ABI_SERVICE_BY_POLICY)
+			verdict = special(ctx, pkt);
 		if (verdict == PKT_ON && service->flags & ABI_SERVICE_BY_POLICY)
-			verdict = policy(ctx, pkt);
+			verdict = policy_is_cid(service, pkt) ? policy_cid(ctx, pkt)
+							      : policy(ctx, pkt);
 		if (verdict != PKT_ON)
 			return verdict;
 		if (pkt->backend && env_has(ABI_HAS_TRACK) && service->flags & ABI_SERVICE_TRACK)

@@ -49,27 +49,35 @@ PKT_INLINE int plain_wrap(struct pkt_ctx *ctx, const struct pkt *pkt,
 	return wrap_done(ctx, backend, wrap_in(ctx, pkt, backend, mode));
 }
 
-/* Does the flow's entry decide, and nothing before it? */
-PKT_INLINE int plain_is_flow(const struct abi_service *service)
+/* What of the service's flags this packet meets: an MSS is a SYN's alone. */
+PKT_INLINE __u32 plain_flags(const struct abi_service *service, const struct pkt *pkt)
 {
-	return !(service->flags & (ABI_SERVICE_SPECIAL | ABI_SERVICE_DUAL)) &&
-	       env_has(ABI_HAS_TRACK);
+	return special_begins(pkt) ? service->flags : service->flags & ~(__u32)ABI_SERVICE_MSS;
+}
+
+/* Who is not plain: PKT_FLOW where the flow's entry decides, and nothing before it. */
+PKT_INLINE int plain_not(__u32 flags)
+{
+	return flags & (ABI_SERVICE_SPECIAL | ABI_SERVICE_DUAL) || !env_has(ABI_HAS_TRACK)
+		       ? PKT_SLOT
+		       : PKT_FLOW;
 }
 
 /* Once its service is known. PKT_SLOT, PKT_CHOSEN, PKT_AGAIN, or a verdict. */
 PKT_INLINE int plain_send(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct abi_service *service = choose_slot(pkt);
+	const __u32 asks = ABI_SERVICE_SPECIAL | ABI_SERVICE_TRACK | ABI_SERVICE_FLIP;
 	const __u32 needs = ABI_BACKEND_NEIGH | ABI_BACKEND_TAGGED;
 	struct abi_backend *backend;
 
 	if (!service)
 		return PKT_AGAIN;
-	if (service->flags & (ABI_SERVICE_SPECIAL | ABI_SERVICE_TRACK | ABI_SERVICE_FLIP))
-		return plain_is_flow(service) ? PKT_FLOW : PKT_SLOT;
+	if (service->flags & asks && plain_flags(service, pkt) & asks)
+		return plain_not(plain_flags(service, pkt));
 	backend = choose_settled(pkt);
 	if (!backend || !pkt->backend)
-		return PKT_SLOT;
+		return choose_tracks(service) ? plain_not(plain_flags(service, pkt)) : PKT_SLOT;
 	if ((backend->flags & needs) != ABI_BACKEND_NEIGH)
 		return PKT_CHOSEN;
 	if (pkt->mode == TUNNEL_IPIP)

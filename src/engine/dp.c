@@ -337,6 +337,24 @@ static void unpin_fresh(struct dp *dp, bool fresh)
 		rmdir(dp->links.dir);
 }
 
+/* The kernel takes memory for all of the tables at once, or for none. */
+static int load(struct dp *dp, struct err *err)
+{
+	const size_t mib = 1024 * 1024, flow = sizeof(struct abi_flow);
+	size_t flows = (size_t)dp->tables.flow_buckets * sizeof(struct abi_bucket);
+	int error;
+
+	dp->memory = pins_memory(dp->skel->obj);
+	error = pins_load(dp->skel->skeleton, err);
+	if (error != -ENOMEM)
+		return error;
+	return err_set(
+		err, error,
+		"the tables need %zu MiB of the kernel's memory, which cannot be had: %zu MiB "
+		"are for %zu flows (node.flows.entries)",
+		(dp->memory + mib - 1) / mib, (flows + mib - 1) / mib, flows / flow);
+}
+
 static int open_pinned(struct dp *dp, const char *pin_dir, struct err *err)
 {
 	bool fresh = false;
@@ -347,7 +365,7 @@ static int open_pinned(struct dp *dp, const char *pin_dir, struct err *err)
 	if (!error) {
 		open_former(dp);
 		fresh = !dp->adopted && !dp->is_beside;
-		error = pins_load(dp->skel->skeleton, err);
+		error = load(dp, err);
 	}
 	if (!error)
 		error = map_tables(dp, err);
@@ -434,6 +452,11 @@ const char *dp_not_carried_why(const struct dp *dp)
 struct dp_carried dp_carried(const struct dp *dp)
 {
 	return (struct dp_carried){.flows = dp->carry.carried, .lost = dp->carry.lost};
+}
+
+size_t dp_memory(const struct dp *dp)
+{
+	return dp->memory;
 }
 
 struct dp_tables *dp_tables(struct dp *dp)

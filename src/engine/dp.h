@@ -41,6 +41,8 @@ struct dp_carried {
 };
 struct dp_carried dp_carried(const struct dp *dp);
 struct dp_tables *dp_tables(struct dp *dp);
+/* What all tables take of the kernel's memory, in bytes. None is taken later. */
+size_t dp_memory(const struct dp *dp);
 
 /*
  * Before the tables hold something that needs these features: where the program lacks one, another

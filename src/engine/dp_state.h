@@ -18,6 +18,7 @@ struct dp {
 	struct mirror mirror; /* their prefixes */
 	struct links links;
 	struct percpu percpu;
+	size_t memory; /* of the tables, in bytes */
 	bool adopted;
 	bool is_beside; /* not yet attached, beside an earlier daemon's tables that are at work */
 	bool is_pinned; /* what is beside has its pins */

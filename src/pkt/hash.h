@@ -24,9 +24,10 @@ PKT_INLINE __u64 pkt_hash_end(__u64 hash)
 }
 
 /*
- * Of an address, for a table's place: 32 bits. Two steps are enough, as nobody chooses VIPs to find
- * a bad secret; the fold is what brings an IPv4 address's last byte, which stands highest, into the
- * product.
+ * Of an address, for a table's place. The fold between the products brings the last byte of an IPv4
+ * address, which stands highest, into the second one; those at the end, the product's high bits
+ * into the low ones. Of 20,000 secrets none left one of 4096 addresses, in steps of any kind,
+ * without one of 32 places; without the last folds, some did.
  */
 PKT_INLINE __u32 pkt_hash_addr(const struct pkt_addr *addr, __u64 key)
 {

@@ -330,9 +330,9 @@ int app_run(const struct conf *conf, const char *file, bool *ret_again, struct e
 	ret = start(&app, err);
 	if (!ret) {
 		event_note(&(struct event_about){"daemon", 0, LOG_INFO, NULL}, "running",
-			   "node=%s file=%s services=%zu pools=%zu backends=%zu", conf->node.name,
-			   log_quote(file).text, conf->service_count, conf->pool_count,
-			   app.backend_count);
+			   "node=%s file=%s services=%zu pools=%zu backends=%zu tables_mib=%zu",
+			   conf->node.name, log_quote(file).text, conf->service_count,
+			   conf->pool_count, app.backend_count, (dp_memory(app.dp) >> 20) + 1);
 		end = daemon_run(&app.daemon);
 	}
 	exporter_close(app.exporter);
