@@ -50,8 +50,22 @@ static bool stays(const struct balancer *balancer, size_t at)
 				  balancer->conf, &balancer->conf->pools[at]);
 }
 
+static void find_taken_names(struct balancer *balancer)
+{
+	const struct lineage *lineage = balancer->lineage;
+
+	for (size_t i = 0; i < lineage->pair_count; i++) {
+		struct lineage_pair pair = lineage->pairs[i];
+
+		if (lineage->before.pools[pair.before].name == lineage->now.pools[pair.now].name &&
+		    lineage->pools[pair.now] != pair.before)
+			balancer->pools[pair.now].takes_name = true;
+	}
+}
+
 static void find_all_earlier(struct balancer *balancer)
 {
+	find_taken_names(balancer);
 	for (size_t i = 0; i < balancer->conf->pool_count; i++) {
 		struct balanced_pool *pool = &balancer->pools[i];
 		size_t before = balancer->lineage->pools[i];
@@ -94,16 +108,17 @@ static void write_backend(struct balancer *balancer, size_t pool, size_t member)
 	struct abi_backend *backend = &balancer->tables->backends[record];
 	uint64_t identity = assemble_record_identity(conf, conf_backend);
 
-	/* One that was another's until now is that of the same backend in a pool that is gone. */
-	if (backend->identity) {
-		backend->identity = identity;
-	} else {
+	if (!backend->identity) {
 		backend->flags = 0;
 		backend->generation++;
-		backend->identity = identity;
 		balancer->survey.flows[record] = 0;
-		balancer->start.new_backend(balancer->start.arg, record);
 	}
+	/* One that was another's until now is that of the same backend in a pool of another name;
+	 * its counts go on where nobody has counted by that name. */
+	if (!backend->identity ||
+	    (backend->identity != identity && balancer->pools[pool].takes_name))
+		balancer->start.new_backend(balancer->start.arg, record);
+	backend->identity = identity;
 	dp_tables_set_tunnel(backend, &conf_backend->address);
 	backend->port = PKT_BE16(conf_backend->port);
 }

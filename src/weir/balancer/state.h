@@ -22,6 +22,7 @@ struct balanced_pool {
 	uint64_t *words; /* while it begins: those that it began with (built.h), or NULL */
 	struct balanced_pool *from; /* while it begins: what its pool was; NULL: there was none */
 	bool stays;                 /* it is that pool */
+	bool takes_name;     /* another pool had its name: what is counted by it begins anew */
 	bool parts;          /* others have members of it: its slots stay as they were, for flows */
 	bool adopted;        /* its slots are those of an earlier daemon, and mean the same */
 	bool spoiled;        /* they are, but mean something else: there was no room for others */
