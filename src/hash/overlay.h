@@ -4,8 +4,8 @@
  * base table, found by a pseudo-random walk of its own. The answer depends on the base table and
  * on the members' shares alone, so every node reaches the same one, a failure moves only the
  * failed member's slots, and a return gives exactly those back. What can be known from the base
- * table is worked out once, in a struct overlay, which then is read-only and may be shared between
- * threads.
+ * table is worked out once, in a struct overlay; the state that is applied is noted in it too, so
+ * one thread at a time uses it.
  *
  * A share is 0 to 100 %. A member is usable in that part of its own base slots, the nearest whole
  * number of them but one at least, in a fixed order: those of a smaller share are among those of a
