@@ -78,6 +78,7 @@ static bool take(int fd, struct host_space *spaces, size_t count)
 		if (spaces[i].fd >= 0 || spaces[i].inode != inode)
 			continue;
 		spaces[i].fd = fd;
+		fcntl(fd, F_SETFD, FD_CLOEXEC);
 		return true;
 	}
 	return false;
@@ -90,7 +91,7 @@ static int make_socket(void)
 {
 	const struct timeval wait = {.tv_sec = WAIT_S};
 	struct sockaddr_nl any = {.nl_family = AF_NETLINK};
-	int fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_SOCK_DIAG), error;
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG), error;
 
 	if (fd >= 0 && !bind(fd, (struct sockaddr *)&any, sizeof(any)) &&
 	    !setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)))
@@ -171,6 +172,14 @@ void host_space_look(struct host_space *space)
 		"the namespace of that name is another one, or gone: start the agent again");
 	close(space->fd);
 	space->fd = -1;
+}
+
+void host_spaces_hand_over(struct host_space *spaces, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (spaces[i].fd >= 0)
+			fcntl(spaces[i].fd, F_SETFD, 0);
+	}
 }
 
 void host_spaces_close(struct host_space *spaces, size_t count)

@@ -2,7 +2,7 @@
 /*
  * Other network namespaces whose sockets are listed, by a netlink socket made in each: making one
  * there takes CAP_SYS_ADMIN, asking it takes nothing. So they are opened before privileges are
- * given up, and are not closed by exec(): the same process called again finds those that it has.
+ * given up, and handed over exec(): the same process called again finds those that it has.
  * A namespace lives as long as such a socket; so one whose name means another namespace by now, or
  * none, is let go. One thread, which is in its first namespace again after each call.
  */
@@ -28,4 +28,6 @@ int host_spaces_open(const char *const *names, size_t count, struct host_space *
 		     struct err *err);
 /* Lets go of it if its name is no longer that namespace's. */
 void host_space_look(struct host_space *space);
+/* Right before exec(): they outlive it. */
+void host_spaces_hand_over(struct host_space *spaces, size_t count);
 void host_spaces_close(struct host_space *spaces, size_t count);

@@ -158,9 +158,13 @@ static void test_an_earlier_calls_are_taken(void **state)
 
 	(void)state;
 	assert_int_equal(host_spaces_open(list, SPACES, before, &err), 0);
-	assert_int_equal(fcntl(before[0].fd, F_GETFD) & FD_CLOEXEC, 0);
+	/* What the program starts meanwhile does not get them. */
+	assert_true(fcntl(before[1].fd, F_GETFD) & FD_CLOEXEC);
+	host_spaces_hand_over(before, SPACES);
+	assert_false(fcntl(before[1].fd, F_GETFD) & FD_CLOEXEC);
 	assert_int_equal(host_spaces_open(&list[1], 1, after, &err), 0);
 	assert_int_equal(after[0].fd, before[1].fd);
+	assert_true(fcntl(after[0].fd, F_GETFD) & FD_CLOEXEC);
 	assert_int_equal(fcntl(before[0].fd, F_GETFD), -1);
 	pair = connect_in(names[1], VIP);
 	count(after, 1, counts);

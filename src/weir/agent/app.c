@@ -369,8 +369,9 @@ int agent_app_run(const struct conf_agent *conf, const char *file, bool *ret_aga
 	}
 	*ret_again = daemon_calls_again(&app.daemon);
 	agent_metrics_close(&app);
-	/* Else the process that is called next has them. */
-	if (!*ret_again)
+	if (*ret_again)
+		host_spaces_hand_over(app.spaces, conf->netns_count);
+	else
 		host_spaces_close(app.spaces, conf->netns_count);
 	undo(&app, error != 0, end == DAEMON_RESTART);
 	daemon_let_go(&app.daemon, &app.namespace);
