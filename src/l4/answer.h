@@ -89,16 +89,24 @@ PKT_INLINE __u32 l4_answer_pseudo(const struct pkt *pkt, __u8 proto, __u32 lengt
 PKT_STAGE int l4_answer_sum(struct pkt_ctx *ctx, __u32 offset)
 {
 	struct pkt_cursor cursor = pkt_cursor(ctx, offset);
-	__u32 sum = 0;
+	pkt_word *words;
+	__u64 sum = 0;
 
-	for (__u32 i = 0; i < L4_ANSWER_WORDS; i++) {
-		pkt_word *word = pkt_take(&cursor, pkt_word);
-
-		if (!word)
+	/* Words of 32 bits are as good as pairs of 16; their carries stay above. */
+	for (__u32 i = 0; i < L4_ANSWER_WORDS / 4; i++) {
+		words = pkt_take_bytes(&cursor, 4 * sizeof(*words));
+		if (!words)
 			break;
-		sum += pkt_csum_word(*word);
+		sum += (__u64)words[0] + words[1] + words[2] + words[3];
 	}
-	return pkt_csum_fold(sum);
+	for (__u32 i = 0; i < 3; i++) {
+		words = pkt_take(&cursor, pkt_word);
+		if (!words)
+			break;
+		sum += *words;
+	}
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	return pkt_csum_fold(pkt_csum_word((__be32)sum) + (__u32)(sum >> 32));
 }
 
 /*
