@@ -30,6 +30,7 @@ node_bgp() {
 		  - {address: "fe80::1", interface: eth0, asn: 65000, extended_next_hop: true,
 		     password_file: $DIR/bgp.key, bfd: {interval: $INTERVAL, multiplier: 30}}
 		  - {address: "fe80::2", interface: eth0, asn: 65002, extended_next_hop: true}
+		  - {address: "fe80::2", interface: eth1, asn: 65003, extended_next_hop: true}
 	END
 }
 router_session() {
@@ -65,6 +66,9 @@ frr_config() {
 }
 
 peer() { node_status 1 | json_is ".announce.bgp.peers[] | select(.address == \"$1\") | $2"; }
+metrics() { in_ns lb1 curl -s -m 10 http://127.0.0.1:9700/metrics; }
+twice() { sed 's/ [^ ]*$//' "$DIR/metrics" | grep -v '^#' | sort | uniq -d | grep .; }
+has_peer() { grep -q "^weir_bgp_session_up{peer=\"$1\"}" "$DIR/metrics"; }
 frr_takes() { frr_cli "show bgp $1" | grep -q ', best'; }
 gets() { [ "$(in_ns client curl -s -m 2 "$1")" = b1 ]; }
 # stood: the session with BIRD came up once and never went down.
@@ -86,6 +90,8 @@ password $PASSWORD
 topology 1 1
 address router balancers fe80::1/64
 address lb1 eth0 fe80::11/64
+in_ns lb1 ip link add eth1 type veth peer name eth2
+in_ns lb1 ip link set eth1 up
 space frr
 wire frr eth0 frr
 in_ns router ip link set frr master balancers
@@ -106,6 +112,10 @@ for prefix in "ipv4 unicast $VIP4/32" "ipv6 unicast $VIP6/128"; do
 	must "and takes ${prefix##* }" wait_for 10 frr_takes "$prefix"
 done
 must "what status tells is in the manual" node_documented 1
+metrics >"$DIR/metrics"
+must "an address on two links is two routers" has_peer fe80::2%eth0
+must "each with its figures" has_peer fe80::2%eth1
+must_not "and none comes twice" twice
 
 # --- BFD changes beside it ---
 

@@ -60,12 +60,19 @@ static const struct bgp_peer_status *bgp_at(const struct scrape *scrape, size_t 
 	return bgp_peer_status(router_at(scrape, at)->peer);
 }
 
+/* With its interface: of routers on several links one link-local address may be another's too. */
+static const char *peer_text(const struct scrape *scrape, size_t at, char text[ADDR_TEXT_MAX])
+{
+	const struct router *router = router_at(scrape, at);
+
+	return addr_format_on(&router->conf.address, router->interface, text);
+}
+
 static void put_peer(struct scrape *scrape, size_t at, uint64_t value)
 {
 	char text[ADDR_TEXT_MAX];
 
-	metrics_put(&scrape->text, value,
-		    {"peer", addr_format(&router_at(scrape, at)->conf.address, text)});
+	metrics_put(&scrape->text, value, {"peer", peer_text(scrape, at, text)});
 }
 
 static void sample_up(struct scrape *scrape, size_t at)
@@ -96,7 +103,7 @@ static void sample_downs(struct scrape *scrape, size_t at)
 static void put_both_ways(struct scrape *scrape, size_t at, uint64_t in, uint64_t out)
 {
 	char text[ADDR_TEXT_MAX];
-	const char *peer = addr_format(&router_at(scrape, at)->conf.address, text);
+	const char *peer = peer_text(scrape, at, text);
 
 	metrics_put(&scrape->text, in, {"peer", peer}, {"direction", "in"});
 	metrics_put(&scrape->text, out, {"peer", peer}, {"direction", "out"});
@@ -173,7 +180,7 @@ static void sample_bfd_detect(struct scrape *scrape, size_t at)
 
 	if (bfd_at(scrape, at, &status))
 		metrics_put_real(&scrape->text, (double)status.detect_us / 1e6,
-				 {"peer", addr_format(&router_at(scrape, at)->conf.address, text)});
+				 {"peer", peer_text(scrape, at, text)});
 }
 
 static const struct family families[] = {
