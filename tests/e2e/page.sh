@@ -242,6 +242,7 @@ must "which have places" api "services?at=$places" '[.items[].name] == ["shop4",
 	.generation == 1 and .items[0].usable == 2'
 must "a place where none is" api 'services?at=0,4000' '(.items | length) == 2 and .items[1] == null'
 must "what is no place" is_refused 'services?at=1,x' 400
+must "nor below none" is_refused 'services?at=-1' 400
 must "nor so many" is_refused "services?at=$(seq -s , 101)" 400
 must "who takes no flows" api 'backends?usable=no' '.total == 0'
 must "verdicts with what to do" api verdicts '.verdicts | length > 20 and

@@ -22,14 +22,6 @@ enum { SAMPLE_BUCKETS = 4096 };
 
 /* --- verdicts --- */
 
-static const struct {
-	const char *name, *action, *help;
-} verdicts[] = {
-#define ROW(name, action, help) {#name, #action, help},
-	VERDICTS(ROW)
-#undef ROW
-};
-
 static size_t count_verdicts(const struct scrape *scrape)
 {
 	(void)scrape;
@@ -40,22 +32,23 @@ static void sample_packets(struct scrape *scrape, size_t at)
 {
 	struct abi_count count = dp_verdict_count(scrape_app(scrape)->dp, (uint32_t)at);
 
-	metrics_put(&scrape->text, count.packets, {"verdict", show_label(verdicts[at].name).text},
-		    {"action", show_label(verdicts[at].action).text});
+	metrics_put(&scrape->text, count.packets, {"verdict", show_verdict((uint32_t)at).text},
+		    {"action", show_verdict_action((uint32_t)at)});
 }
 
 static void sample_bytes(struct scrape *scrape, size_t at)
 {
 	struct abi_count count = dp_verdict_count(scrape_app(scrape)->dp, (uint32_t)at);
 
-	metrics_put(&scrape->text, count.bytes, {"verdict", show_label(verdicts[at].name).text},
-		    {"action", show_label(verdicts[at].action).text});
+	metrics_put(&scrape->text, count.bytes, {"verdict", show_verdict((uint32_t)at).text},
+		    {"action", show_verdict_action((uint32_t)at)});
 }
 
 static void sample_verdict(struct scrape *scrape, size_t at)
 {
-	metrics_put(&scrape->text, 1, {"verdict", show_label(verdicts[at].name).text},
-		    {"action", show_label(verdicts[at].action).text}, {"means", verdicts[at].help});
+	metrics_put(&scrape->text, 1, {"verdict", show_verdict((uint32_t)at).text},
+		    {"action", show_verdict_action((uint32_t)at)},
+		    {"means", show_verdict_help((uint32_t)at)});
 }
 
 /* --- flows --- */

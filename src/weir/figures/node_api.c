@@ -4,6 +4,7 @@
  * those whose name or address has the text ?q=, from ?offset= on, ?limit= at most: so an answer
  * costs the loop some milliseconds, however large the configuration is.
  */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,7 +124,8 @@ static void answer_services_at(const struct app *app, struct http_exchange *exch
 	for (size_t count = 0; *text && count < LIMIT_DEFAULT; count++, text = end) {
 		unsigned long at = strtoul(text, &end, 10);
 
-		if (end == text || (*end && *end != ','))
+		/* strtoul takes blanks and signs as well. */
+		if (!isdigit((unsigned char)*text) || (*end && *end != ','))
 			break;
 		end += *end == ',';
 		json_array_append_new(items, at < app->conf->service_count
