@@ -130,7 +130,8 @@ static void take(struct instance *instance, int fd)
 	char pid[16];
 	int length = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
 	/* Without the number nobody is told who holds it, but it is held. */
-	bool is_told = ftruncate(fd, 0) == 0 && pwrite(fd, pid, (size_t)length, 0) == length;
+	bool is_told = ftruncate(fd, 0) == 0 && pwrite(fd, pid, (size_t)length, 0) == length &&
+		       fchmod(fd, 0600) == 0;
 
 	(void)is_told;
 	instance->lock_fd = fd;
@@ -160,7 +161,8 @@ int instance_lock(struct instance *instance, struct err *err)
 		return 0;
 	}
 	for (;;) {
-		fd = open(instance->lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+		/* Whoever may read it could hold it, and so keep a daemon from coming back. */
+		fd = open(instance->lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
 		if (fd < 0)
 			return err_set(err, -errno, "cannot open %s: %s%s", instance->lock,
@@ -190,7 +192,38 @@ void instance_unlock(struct instance *instance)
 	instance->lock_fd = -1;
 }
 
-/* NAME.sock of a NAME.lock with that number; an agent has a second lock, without a socket. */
+/* A socket, connected or with errno; -1: there is none to be had. */
+static int connect_to(const char *path)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return fd;
+	snprintf(name.sun_path, sizeof(name.sun_path), "%s", path);
+	errno = 0;
+	if (connect(fd, (struct sockaddr *)&name, sizeof(name)) == 0)
+		errno = 0;
+	return fd;
+}
+
+/* The process that listens; 0: none that is seen from here. */
+static pid_t find_listener(const char *path)
+{
+	struct ucred peer = {0};
+	socklen_t length = sizeof(peer);
+	int fd = connect_to(path);
+
+	if (fd < 0)
+		return 0;
+	if (errno || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length))
+		peer.pid = 0;
+	close(fd);
+	return peer.pid;
+}
+
+/* NAME.sock of a NAME.lock with that number; an agent has a second lock, without a socket. Who may
+ * not read locks asks who listens. */
 static bool is_of_process(const char *name, long pid, char path[INSTANCE_PATH_MAX])
 {
 	char lock[INSTANCE_PATH_MAX], number[16] = "";
@@ -200,16 +233,14 @@ static bool is_of_process(const char *name, long pid, char path[INSTANCE_PATH_MA
 	if (length <= 5 || strcmp(name + length - 5, ".lock") != 0 ||
 	    snprintf(lock, sizeof(lock), INSTANCE_RUN_DIR "/%s", name) >= INSTANCE_PATH_MAX)
 		return false;
+	snprintf(path, INSTANCE_PATH_MAX, "%.*s.sock", (int)strlen(lock) - 5, lock);
 	fd = open(lock, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
-		return false;
+		return errno == EACCES && find_listener(path) == pid;
 	if (read(fd, number, sizeof(number) - 1) < 0)
 		number[0] = '\0';
 	close(fd);
-	if (strtol(number, NULL, 10) != pid)
-		return false;
-	snprintf(path, INSTANCE_PATH_MAX, "%.*s.sock", (int)strlen(lock) - 5, lock);
-	return access(path, F_OK) == 0;
+	return strtol(number, NULL, 10) == pid && access(path, F_OK) == 0;
 }
 
 int instance_find_process(long pid, char path[INSTANCE_PATH_MAX], struct err *err)
@@ -236,21 +267,6 @@ static bool is_socket(const char *name, bool of_agents)
 	       (strncmp(name, "agent-", 6) == 0) == of_agents;
 }
 
-/* A socket, connected or with errno; -1: there is none to be had. */
-static int connect_to(const char *path)
-{
-	struct sockaddr_un name = {.sun_family = AF_UNIX};
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-	if (fd < 0)
-		return fd;
-	snprintf(name.sun_path, sizeof(name.sun_path), "%s", path);
-	errno = 0;
-	if (connect(fd, (struct sockaddr *)&name, sizeof(name)) == 0)
-		errno = 0;
-	return fd;
-}
-
 /* A daemon that was killed leaves its socket behind, on which nobody listens. */
 static bool is_listening(const char *path)
 {
@@ -261,21 +277,6 @@ static bool is_listening(const char *path)
 	if (fd >= 0)
 		close(fd);
 	return listening;
-}
-
-/* The process that listens; 0: none that is seen from here. */
-static pid_t find_listener(const char *path)
-{
-	struct ucred peer = {0};
-	socklen_t length = sizeof(peer);
-	int fd = connect_to(path);
-
-	if (fd < 0)
-		return 0;
-	if (errno || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length))
-		peer.pid = 0;
-	close(fd);
-	return peer.pid;
 }
 
 /* As the process sees `path`: whether it is there, and what it is. */

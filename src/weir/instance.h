@@ -50,7 +50,8 @@ const char *instance_see_pins(const struct instance *instance, char ret[INSTANCE
 /* The same of the directory in which all of them are. */
 const char *instance_see_pin_dir(char ret[INSTANCE_SEEN_MAX]);
 
-/* The socket of the daemon that is process `pid`, by what its lock says. -ENOENT: none. */
+/* The socket of the daemon that is process `pid`, by what its lock says, or for those who may not
+ * read that by who listens. -ENOENT: none. */
 int instance_find_process(long pid, char path[INSTANCE_PATH_MAX], struct err *err);
 /* The socket of the only running node here, or without one of the only agent. -ENOENT: none;
  * -EEXIST: several (the error lists them). */

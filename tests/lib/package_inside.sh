@@ -162,6 +162,10 @@ setpriv --regid weir --clear-groups --reuid nobody weir status --json >$DIR/stat
 must "a member of the group may ask" json_is '.node == "lb1"' <$DIR/status
 must_not "but not change anything" setpriv --regid weir --clear-groups --reuid nobody \
 	weir drain by_icmp/b1
+must "also by the process's number" setpriv --regid weir --clear-groups --reuid nobody \
+	weir status --pid "$(main_pid weir)"
+must_not "nor hold the lock" setpriv --regid weir --clear-groups --reuid nobody \
+	flock --nonblock /run/weir/lb1.lock true
 must_not "others may not even ask" setpriv --regid nogroup --clear-groups --reuid nobody weir status
 kill -INT $ping
 wait $ping

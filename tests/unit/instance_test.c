@@ -32,7 +32,7 @@ static int open_world(void **state)
 		return 0;
 	}
 	outside = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (outside < 0 || !mkdtemp(root) || chroot(root) || chdir("/"))
+	if (outside < 0 || !mkdtemp(root) || chmod(root, 0755) || chroot(root) || chdir("/"))
 		return -1;
 	return mkdir("/run", 0755) || mkdir(INSTANCE_RUN_DIR, 0755);
 }
@@ -155,6 +155,50 @@ static void test_lock(void **state)
 	instance_unlock(&instance);
 }
 
+/* As a user who may ask, but not more: 0 if it finds this process's socket and no other's, and
+ * cannot get at the lock. */
+static int try_as_other(pid_t holder)
+{
+	char path[INSTANCE_PATH_MAX];
+	struct err err;
+	int status;
+	pid_t child = fork();
+
+	if (child == 0) {
+		if (setgid(65534) || setuid(65534))
+			_exit(2);
+		if (open("/run/weir/node.lock", O_RDONLY | O_CLOEXEC) >= 0)
+			_exit(3);
+		if (instance_find_process(holder, path, &err) ||
+		    strcmp(path, "/run/weir/node.sock") != 0)
+			_exit(4);
+		_exit(instance_find_process(getpid(), path, &err) == -ENOENT ? 0 : 5);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return WEXITSTATUS(status);
+}
+
+/* Also where an earlier version has left one that all may read. */
+static void test_lock_is_its_owners(void **state)
+{
+	struct instance instance;
+	struct err err;
+	int listener;
+
+	(void)state;
+	need_root();
+	instance_init(&instance, "", "node");
+	close(open(instance.lock, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+	assert_return_code(chmod(instance.lock, 0644), errno);
+	assert_int_equal(instance_lock(&instance, &err), 0);
+	listener = listen_as("", "node");
+	assert_return_code(chmod(instance.socket, 0666), errno);
+	assert_int_equal(try_as_other(getpid()), 0);
+	instance_unlock(&instance);
+	close(listener);
+	forget("", "node");
+}
+
 /* One that ends, as this process does when it is called again, but for the call. */
 static void test_handed_over(void **state)
 {
@@ -192,9 +236,8 @@ static void test_handed_over(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_paths),
-		cmocka_unit_test(test_find_socket),
-		cmocka_unit_test(test_lock),
+		cmocka_unit_test(test_paths),       cmocka_unit_test(test_find_socket),
+		cmocka_unit_test(test_lock),        cmocka_unit_test(test_lock_is_its_owners),
 		cmocka_unit_test(test_handed_over),
 	};
 
