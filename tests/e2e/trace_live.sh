@@ -106,6 +106,14 @@ must "is the only drop" json_is '.node == "'"$TAG-lb1"'" and (.verdicts | length
 must "in words" grep -q "counted   [1-9][0-9]* packets\?," <<<"$(explain drop)"
 must "one that was not has its count too" grep -q "counted   0 packets" <<<"$(explain circled)"
 must_not "no verdict" explain nonsense
+# As whoever may not ask a node, and does not name one; nor need he see where the program is.
+anyone() {
+	setpriv --reuid 65534 --regid 65534 --clear-groups /proc/self/fd/9 "$@" \
+		9<"$WEIR" 2>"$DIR/anyone.log"
+}
+must "words are for everyone" grep -q '^circled (drop)' <<<"$(anyone explain circled)"
+must "why they are without counts is said" grep -q 'without counts: ' "$DIR/anyone.log"
+must_not "but not of a node by its name" anyone explain circled --node "$TAG-lb1"
 
 # A slot in transition: its owner drains.
 in_ns lb1 "$WEIR" drain --node "$TAG-lb1" "$backend" >/dev/null

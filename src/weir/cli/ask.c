@@ -9,7 +9,7 @@
 #include "admin/control.h"
 #include "weir/command.h"
 
-enum { ANSWER_TIMEOUT_MS = 5000 };
+enum { ANSWER_TIMEOUT_MS = 5000, TRY_TIMEOUT_MS = 2000 };
 
 int ask_option(struct ask *ask, const char *name, int option, const char *value)
 {
@@ -95,6 +95,17 @@ int ask_daemon(const struct ask *ask, const char *name, json_t *request, json_t 
 		status = command_fail(name, "%s", err.text);
 	json_decref(request);
 	return status;
+}
+
+int ask_try(const struct ask *ask, json_t *request, json_t **ret, struct err *err)
+{
+	char path[INSTANCE_PATH_MAX];
+	int error = ask_find(ask, path, err);
+
+	if (!error)
+		error = control_call(path, request, TRY_TIMEOUT_MS, ret, err);
+	json_decref(request);
+	return error;
 }
 
 void ask_print_json(const json_t *answer)

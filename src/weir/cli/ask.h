@@ -43,5 +43,7 @@ int ask_socket(const struct ask *ask, const char *name, char path[INSTANCE_PATH_
 /* Sends the request, whose reference it takes. EXIT_OK and a new reference, or a failure that is
  * said. */
 int ask_daemon(const struct ask *ask, const char *name, json_t *request, json_t **ret);
+/* The same without a word, and with less time: 0, or -errno and err; -ENOENT: there is none. */
+int ask_try(const struct ask *ask, json_t *request, json_t **ret, struct err *err);
 /* On standard output. */
 void ask_print_json(const json_t *answer);

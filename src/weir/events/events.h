@@ -41,9 +41,9 @@ struct events_wanted {
 };
 
 /*
- * {"started": ..., "last": the newest one's number, "next": `since` to go on with, "lost": how many
- * after `since` are not kept any more, "suppressed": ..., "kept": ..., "events": [...]}; a new
- * reference. "started" tells one daemon's numbers from another's.
+ * {"started_ms": ..., "last": the newest one's number, "next": `since` to go on with, "lost": how
+ * many after `since` are not kept any more, "suppressed": ..., "kept": ..., "events": [...]}; a
+ * new reference. "started_ms", of the wall clock, tells one daemon's numbers from another's.
  */
 json_t *events_list(struct events *events, const struct events_wanted *wanted, uint64_t now_ms);
 

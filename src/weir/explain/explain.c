@@ -3,6 +3,7 @@
  * weir explain: what a verdict means, why packets come to it, what to do. `drop` is all those that
  * end a packet, and with a running node only those that did, the most frequent first.
  */
+#include <errno.h>
 #include <getopt.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -168,19 +169,24 @@ static void set_counts(struct list *list, const json_t *status)
 		 json_string_value(json_object_get(status, "node")));
 }
 
-/* Without a node that runs, and was not named, the words alone are the answer. */
+/* Where none is named the words alone are an answer: none runs, or whoever asks may not. */
 static int ask_counts(const struct ask *ask, struct list *list)
 {
-	char path[INSTANCE_PATH_MAX];
-	json_t *status;
+	json_t *status, *request = json_pack("{s:s}", "op", "status");
 	struct err err;
-	int wrong;
+	int error;
 
-	if (!ask_is_named(ask) && ask_find(ask, path, &err))
-		return EXIT_OK;
-	wrong = ask_daemon(ask, name, json_pack("{s:s}", "op", "status"), &status);
-	if (wrong)
-		return wrong;
+	if (ask_is_named(ask)) {
+		error = ask_daemon(ask, name, request, &status);
+		if (error)
+			return error;
+	} else {
+		error = ask_try(ask, request, &status, &err);
+		if (error && error != -ENOENT)
+			fprintf(stderr, "weir explain: without counts: %s\n", err.text);
+		if (error)
+			return EXIT_OK;
+	}
 	if (json_is_string(json_object_get(status, "node")))
 		set_counts(list, status);
 	json_decref(status);

@@ -4,11 +4,6 @@
 #include <net/if.h>
 #include <stdio.h>
 
-#include "admin/control.h"
-#include "weir/command.h"
-
-enum { TRY_MS = 2000 };
-
 int names_ask(const struct ask *ask, const char *name, struct names *ret)
 {
 	int wrong = ask_daemon(ask, name, json_pack("{s:s}", "op", "records"), &ret->answer);
@@ -20,17 +15,9 @@ int names_ask(const struct ask *ask, const char *name, struct names *ret)
 
 bool names_try(const struct ask *ask, struct names *ret)
 {
-	char path[INSTANCE_PATH_MAX];
 	struct err err;
-	json_t *request;
-	int error;
 
-	if (ask_find(ask, path, &err))
-		return false;
-	request = json_pack("{s:s}", "op", "records");
-	error = control_call(path, request, TRY_MS, &ret->answer, &err);
-	json_decref(request);
-	return error == 0;
+	return ask_try(ask, json_pack("{s:s}", "op", "records"), &ret->answer, &err) == 0;
 }
 
 void names_fini(struct names *names)

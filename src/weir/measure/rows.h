@@ -21,9 +21,12 @@ enum {
 };
 
 struct rows_options {
-	const char *mode; /* as in the file, and "gue-second-chance"; NULL: all */
-	bool plain4;      /* IPv4 in IPv4 without tracking: always alone */
-	uint32_t rounds, repeat, backends, frame;
+	const char *mode;  /* as in the file, and "gue-second-chance"; NULL: all */
+	bool plain4;       /* IPv4 in IPv4 without tracking: always alone */
+	uint32_t rounds;   /* samples of each row */
+	uint32_t repeat;   /* packets of a sample */
+	uint32_t backends; /* of the pool */
+	uint32_t frame;    /* bytes of a packet, with its Ethernet header */
 	void (*progress)(void *arg, uint32_t done, uint32_t all); /* NULL: none */
 	void *arg;
 };
