@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 static unsigned digit(char letter)
@@ -31,4 +32,19 @@ long escape_decode(const char *text, void *bytes)
 		}
 	}
 	return at - (uint8_t *)bytes;
+}
+
+void escape_controls(char *text)
+{
+	uint8_t *at = (uint8_t *)text;
+
+	for (; *at; at++) {
+		bool is_c1 = at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0;
+
+		if (*at >= 0x20 && *at != 0x7f && !is_c1)
+			continue;
+		*at = '?';
+		if (is_c1)
+			*++at = '?';
+	}
 }

@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/escape.h"
 #include "base/time.h"
 
 enum {
@@ -68,6 +69,8 @@ static void note(struct health_status *status, enum probe_result result, const c
 {
 	snprintf(status->last_error, sizeof(status->last_error), "%s%s",
 		 result == PROBE_NOT_RUN ? "probe not run: " : "", error);
+	/* A server's words are in it, such as the names in its certificate. */
+	escape_controls(status->last_error);
 	if (result == PROBE_NOT_RUN) {
 		status->not_run++;
 	} else if (result == PROBE_SUCCEEDED) {

@@ -28,7 +28,10 @@ certificates() {
 	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 \
 		-subj "/CN=weir test authority" -keyout "$DIR/ca.key" -out "$DIR/ca.crt" &&
 		issue server shop.test DNS:shop.test,IP:10.0.1.11 &&
-		issue client weir DNS:weir.test
+		issue client weir DNS:weir.test &&
+		issue words "$(printf 'b\033]0;1\a')" DNS:weir.test &&
+		openssl x509 -req -in "$DIR/words.csr" -CA "$DIR/ca.crt" -CAkey "$DIR/ca.key" \
+			-CAcreateserial -days 2 -out "$DIR/words.crt"
 }
 
 # --- servers ---
@@ -65,14 +68,16 @@ servers() {
 	spawn web b1 nginx -c "$DIR/web.conf" -e stderr
 	spawn tls b1 openssl s_server -accept 445 -cert "$DIR/server.crt" \
 		-key "$DIR/server.key" -www -quiet
+	spawn words b1 openssl s_server -accept 446 -cert "$DIR/words.crt" \
+		-key "$DIR/words.key" -www -quiet
 	spawn dns b1 dnsmasq --keep-in-foreground --conf-file=/dev/null --no-resolv --no-hosts \
 		--bind-interfaces --listen-address=10.0.1.11 --user=root --pid-file= \
 		--local=/test/ --address=/www.test/192.0.2.80
 }
 
 listens() {
-	local ports='( sport = :80 or sport = :444 or sport = :445 )'
-	[ "$(in_ns b1 ss -Hltn "$ports" | wc -l)" -ge 4 ] &&
+	local ports='( sport = :80 or sport = :444 or sport = :445 or sport = :446 )'
+	[ "$(in_ns b1 ss -Hltn "$ports" | wc -l)" -ge 5 ] &&
 		in_ns b1 ss -Hlun 'sport = :53' | grep -q .
 }
 
@@ -117,6 +122,7 @@ wrong_checks() {
 	check wrong-plain "type: https, port: 80, insecure: true"
 	check wrong-authority "$tls, sni: shop.test"
 	check wrong-name "$tls, $ca, sni: other.test"
+	check wrong-words "type: https, port: 446, $ca, sni: other.test"
 	check wrong-client "type: https, port: 444, $ca, expect: [204]"
 	check wrong-query "type: dns, port: 53, query: nobody.test"
 	check wrong-address "type: icmp" 10.0.1.99
@@ -145,7 +151,7 @@ services() {
 POOLS=(right-tcp right-http right-http6 right-head right-host right-busy right-tls right-sni
 	right-insecure right-client right-openssl right-dns right-udp right-icmp right-icmp6
 	right-exec wrong-port wrong-status wrong-body wrong-plain wrong-authority wrong-name
-	wrong-client wrong-query wrong-address wrong-exec none-ca)
+	wrong-words wrong-client wrong-query wrong-address wrong-exec none-ca)
 
 backend() { node_status 1 | jq -r ".pools[] | select(.name == \"$1\").backends[0]$2"; }
 is() { [ "$(backend "$1" .check.state)" = "$2" ]; }
@@ -187,6 +193,8 @@ wrong wrong-body "the body does not contain what is expected"
 wrong wrong-plain "TLS: wrong version number"
 wrong wrong-authority "unable to get local issuer certificate"
 wrong wrong-name "matches target host name 'other.test'"
+# Its certificate's words are for a terminal.
+wrong wrong-words "subject name 'b?]0;1?'"
 wrong wrong-client "status 400, expected 204"
 wrong wrong-query "the answer is NXDOMAIN"
 wrong wrong-address "no answer within 2000 ms"
@@ -197,6 +205,7 @@ must "and status says so" wait_for 5 says none-ca "probe not run: "
 # The servers end: each check says so in time; they return.
 end web KILL
 end tls KILL
+end words KILL
 end dns KILL
 in_ns b1 ip link set lo down
 in_ns b1 sysctl -qw net.ipv4.icmp_echo_ignore_all=1 net.ipv6.icmp.echo_ignore_all=1

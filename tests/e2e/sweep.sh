@@ -23,8 +23,21 @@ zombie() {
 there() { ip netns list | grep -qw -- "$1"; }
 event_in() { grep -q "$1" "$DIR/demo.out"; }
 
+# tagged FILE COMMAND...: in the background, with the dead run's tag; its process id into the file.
+tagged() {
+	local file=$1
+	shift
+	# shellcheck disable=SC2016
+	"$@" env WEIR_TAG="weir-$ZOMBIE-dead" sh -c 'read -r pid rest </proc/self/stat
+		echo "$pid" >"$1"; exec sleep 60' sh "$file" &
+	CHILD[${file##*/}]=$!
+	wait_for 5 test -s "$file"
+}
+
 netns_begin
 must "a zombie is there" zombie
+must "a process of that run" tagged "$DIR/left"
+must "and one in a root of its own" tagged "$DIR/elsewhere" unshare --pid --fork --kill-child
 space live
 ip netns add "weir-$ZOMBIE-dead"
 mkdir "${TMPDIR:-/tmp}/weir-$ZOMBIE-dead"
@@ -35,6 +48,8 @@ netns_sweep
 must_not "a dead run's namespace is gone" there "weir-$ZOMBIE-dead"
 must_not "and its directory" test -e "${TMPDIR:-/tmp}/weir-$ZOMBIE-dead"
 must_not "and its agent's lock" test -e "$lock"
+must "and its process" wait_for 5 gone "${CHILD[left]}"
+must_not "what has processes of its own is another's" gone "${CHILD[elsewhere]}"
 must "a living run's is not" there "$TAG-live"
 
 # In the background a shell ignores SIGINT, and cannot trap what was ignored when it began.

@@ -235,13 +235,16 @@ netns_seen() {
 # gone PID: no such process, or a zombie; in a container it may stay one, as nobody there reaps.
 gone() { ! grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/status"; }
 
-# Removes what runs that died half-way left behind: what has the tag of a process that is gone.
+# Removes what runs that died half-way left behind: what has the tag of a process that is gone. In
+# another root, with processes of its own, the same number is another's.
 netns_sweep() {
-	local name pid left
+	local name pid left here
+	here=$(readlink "/proc/$$/ns/pid")
 	for name in $(grep -lzE '^WEIR_TAG=weir-[0-9]+' /proc/[0-9]*/environ 2>/dev/null); do
 		left=${name#/proc/} left=${left%/environ}
 		pid=$(tr '\0' '\n' <"$name" | sed -n 's/^WEIR_TAG=weir-\([0-9]*\)\(-.*\)*$/\1/p')
-		[ -n "$pid" ] && gone "$pid" && kill -KILL "$left"
+		[ -n "$pid" ] && [ "$(readlink "/proc/$left/ns/pid")" = "$here" ] && gone "$pid" &&
+			kill -KILL "$left"
 	done 2>/dev/null
 	for name in $(ip netns list | sed -n 's/^\(weir-[0-9]*-[^ ]*\).*/\1/p'); do
 		pid=${name#weir-}

@@ -111,6 +111,9 @@ static void test_what_is_not_believed(void **state)
 		{"192.0.2.1",
 		 "{\"error\":\"Operation not permitted\",\"at_least\":false,\"vips\":[]}",
 		 "it cannot count: Operation not permitted"},
+		/* Its words are for a terminal. */
+		{"192.0.2.1", "{\"error\":\"\\u001b[2Jno\",\"at_least\":false,\"vips\":[]}",
+		 "it cannot count: ?[2Jno"},
 		/* The least that there is may be more. */
 		{"192.0.2.1",
 		 "{\"error\":\"\",\"at_least\":true,\"vips\":[" VIP("192.0.2.1", "0") "]}",

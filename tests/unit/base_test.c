@@ -18,6 +18,7 @@
 #include "base/addr.h"
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/escape.h"
 #include "base/log.h"
 #include "base/log_json.h"
 #include "base/time.h"
@@ -398,6 +399,29 @@ static void test_log_json_is_bounded(void **state)
 	}
 }
 
+static void test_escape_controls(void **state)
+{
+	static const char *const rows[][2] = {
+		{"", ""},
+		{"plain, gr\xc3\xbc\xc3\x9f", "plain, gr\xc3\xbc\xc3\x9f"},
+		{"\x1b[31mred\n\x7f\t", "?[31mred???"},
+		{"C1: \xc2\x9b"
+		 "2J\xc2\xa0.",
+		 "C1: ??2J\xc2\xa0."},
+		/* Cut short. */
+		{"\xc2", "\xc2"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char text[64];
+
+		strcpy(text, rows[i][0]);
+		escape_controls(text);
+		assert_string_equal(text, rows[i][1]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -409,6 +433,7 @@ int main(void)
 		cmocka_unit_test(test_addresses),
 		cmocka_unit_test(test_address_forms),
 		cmocka_unit_test(test_prefixes),
+		cmocka_unit_test(test_escape_controls),
 		cmocka_unit_test(test_log_lines),
 		cmocka_unit_test(test_log_is_bounded),
 		cmocka_unit_test(test_log_limit),

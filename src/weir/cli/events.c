@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "admin/control.h"
+#include "base/escape.h"
 #include "base/time.h"
 #include "weir/answer.h"
 #include "weir/cli/ask.h"
@@ -55,20 +56,15 @@ static const char *text(const json_t *event, const char *key)
 	return value ? value : "";
 }
 
-/* Nothing that a terminal could take for its own: controls, C1's too, are question marks. */
-static void print_text(const char *at)
+/* Nothing that a terminal could take for its own. */
+static void print_text(const char *words)
 {
-	for (; *at; at++) {
-		unsigned char byte = (unsigned char)*at;
+	char *plain = strdup(words);
 
-		if (byte < 0x20 || byte == 0x7f ||
-		    (byte == 0xc2 && (unsigned char)at[1] >= 0x80 && (unsigned char)at[1] < 0xa0)) {
-			putchar('?');
-			at += byte == 0xc2;
-		} else {
-			putchar(byte);
-		}
-	}
+	if (plain)
+		escape_controls(plain);
+	fputs(plain ? plain : "?", stdout);
+	free(plain);
 }
 
 static void print_value(const json_t *value)

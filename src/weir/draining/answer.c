@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/escape.h"
+
 enum {
 	ESTABLISHED_MAX = 100 * 1000 * 1000, /* connections of a VIP that are believed */
 	REASON_MAX = 80,                     /* letters of an agent's own words */
@@ -110,9 +112,11 @@ static int read_error(const json_t *answer, struct err *err)
 	if (!error || !json_is_boolean(json_object_get(answer, "at_least")) ||
 	    !json_is_array(json_object_get(answer, "vips")))
 		return err_set(err, -EINVAL, "its answer is not as agents answer");
-	if (*error)
-		return err_set(err, -EINVAL, "it cannot count: %.*s", REASON_MAX, error);
-	return 0;
+	if (!*error)
+		return 0;
+	err_set(err, -EINVAL, "it cannot count: %.*s", REASON_MAX, error);
+	escape_controls(err->text);
+	return -EINVAL;
 }
 
 static int read_answer(const json_t *answer, struct reading *reading, struct err *err)
