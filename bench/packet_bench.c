@@ -23,6 +23,7 @@
 #include "bench/report.h"
 #include "bench/ring.h"
 #include "bench/setting.h"
+#include "bench/timing.h"
 #include "dp/verdict.h"
 #include "engine/dp.h"
 #include "measure/measure.h"
@@ -383,6 +384,7 @@ int main(int argc, char **argv)
 		if (strstr(bench_rows[i].name, bench.only))
 			bench.subjects[i] = subject_new(&bench, i);
 	}
+	timing_go_first();
 	measure_all(&bench);
 	take_off(&bench);
 	tell_all(&bench);

@@ -21,6 +21,7 @@
 #include "bench/reference.h"
 #include "bench/report.h"
 #include "bench/setting.h"
+#include "bench/timing.h"
 #include "bench/world.h"
 #include "dp/verdict.h"
 #include "measure/measure.h"
@@ -44,6 +45,7 @@ struct path_row {
 	uint32_t services; /* 0: one */
 	uint32_t entries;  /* of the flow table; 0: two millions */
 	uint32_t cores;    /* 0: one */
+	uint32_t slots;    /* of the pool's table; 0: as many as is usual */
 	bool ipv6, udp, quic, always, all;
 	double at_most; /* of the reference's time; 0: nothing is aimed at */
 };
@@ -163,14 +165,6 @@ static void describe_frames(const struct subject *subject, struct measure_whole 
 
 /* --- samples --- */
 
-/* Before all others on its core, for the moment that a sample takes; else it is only nice. */
-static void go_first(void)
-{
-	const struct sched_param first = {.sched_priority = 1};
-
-	sched_setscheduler(0, SCHED_FIFO, &first);
-}
-
 /* The worker of another core: whenever it is let go, it takes its sample. */
 static void *work(void *arg)
 {
@@ -184,7 +178,7 @@ static void *work(void *arg)
 		bench_die("a core", errno);
 	if (measure_open(&core->measure, &err))
 		bench_die(err.text, EINVAL);
-	go_first();
+	timing_go_first();
 	for (;;) {
 		pthread_barrier_wait(&core->bench->begins);
 		core->error = measure_run(core->measure, &core->run);
@@ -467,6 +461,7 @@ static void open_group(struct bench *bench, const struct path_row *row)
 		.flows = entries,
 		.services = services,
 		.backends = services > 1 ? 10 : 100,
+		.slots = row->slots,
 		.forward = forward,
 		.tracking = row->always ? "always" : "transition",
 		.ipv6 = row->ipv6,
@@ -537,7 +532,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	open_cores(&bench);
-	go_first();
+	timing_go_first();
 	for (size_t i = 0; i < ROWS;)
 		i = run_group(&bench, i);
 	if (!*bench.only)

@@ -23,7 +23,10 @@ struct world {
 
 static void put_pool(FILE *out, const struct world_spec *spec, uint32_t at)
 {
-	fprintf(out, "  - name: p%u\n    check: {type: none}\n    backends:\n", at);
+	fprintf(out, "  - name: p%u\n    check: {type: none}\n", at);
+	if (spec->slots)
+		fprintf(out, "    table_size: %u\n", spec->slots);
+	fputs("    backends:\n", out);
 	for (uint32_t i = 0; i < spec->backends; i++) {
 		fprintf(out,
 			spec->ipv6 ? "      - {name: b%u, address: \"2001:db8:9:%x::%x\""

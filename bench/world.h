@@ -17,6 +17,7 @@ struct world_spec {
 	uint32_t services; /* each with a VIP and a pool of its own: 198.18.0.0 and on, or
 				2001:db8:b:: and on; port 80 of TCP and UDP */
 	uint32_t backends; /* of a pool */
+	uint32_t slots;    /* of its table; 0: as many as is usual */
 	const char *forward;
 	const char *tracking;
 	bool ipv6, quic;
