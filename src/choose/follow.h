@@ -140,7 +140,7 @@ PKT_STAGE int choose_new_flow(struct pkt_ctx *ctx, struct pkt *pkt, struct flow 
 		return VERDICT_EMPTY;
 	if (pkt->labelled)
 		pkt->slot = pkt->label_slot;
-	/* There is one owner to have it, recorded or not: transition_look would come to the same. */
+	/* One owner has it, recorded or not: transition_look would come to the same. */
 	if (choose_is_settled(pkt) && pkt->backend) {
 		entry_record(flow, pkt, 0);
 		return PKT_ON;
