@@ -132,6 +132,21 @@ int links_is_pinned(const char *dir, const char *interface, bool *ret, struct er
 	return error;
 }
 
+uint32_t links_pinned_program(const char *dir, const char *interface)
+{
+	struct bpf_link_info info = {0};
+	uint32_t size = sizeof(info);
+	char path[PINS_PATH_MAX];
+	int fd = pin_path(dir, interface, path, NULL) ? -1 : bpf_obj_get(path);
+
+	if (fd < 0)
+		return 0;
+	if (bpf_obj_get_info_by_fd(fd, &info, &size))
+		info.prog_id = 0;
+	close(fd);
+	return info.prog_id;
+}
+
 const struct link_attached *links_find(const struct links *links, const char *interface)
 {
 	for (size_t i = 0; i < links->count; i++) {

@@ -46,6 +46,8 @@ void links_put_back(struct links *links);
 void links_forget_former(struct links *links);
 /* Is a link for the interface pinned in `dir`? */
 int links_is_pinned(const char *dir, const char *interface, bool *ret, struct err *err);
+/* The number of the program that a link pinned there has; 0: no link, or who asks may not. */
+uint32_t links_pinned_program(const char *dir, const char *interface);
 /* Detaches what is pinned for other interfaces: an earlier daemon's. */
 void links_detach_others(struct links *links);
 /* Detaches all, and removes the directory with everything in it. */

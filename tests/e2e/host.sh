@@ -73,6 +73,9 @@ must "mends it" look low0
 
 must_not "another's program hinders" look used0
 must "and is named" finds used0 hinders "another's XDP program"
+in_ns lb1 "$WEIR" check --host --json >"$DIR/all.json"
+must "without a file, too" json_is '[.interfaces[] | select(.name == "used0").findings[].text
+	| startswith("another")] | any' <"$DIR/all.json"
 must_not "as a start finds, too" starts used0
 must "the command that is told" mend used0
 must "mends it" look used0

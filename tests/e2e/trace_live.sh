@@ -94,6 +94,11 @@ must "and within the rate" said '.rate.refusing == 0 and .rate.cores >= 1 and
 ask tcp 203.0.113.77:41010 $VIP4:80 --syn
 must "who is not" said '.access == "deny" and .verdict == "denied" and .why == "acl"'
 
+# The node's own program is not another's, without its file, too.
+in_ns lb1 "$WEIR" check --host --json >"$DIR/answer"
+must "its program is no hindrance" said '[.interfaces[] | select(.name == "eth0").findings[].text
+	| startswith("another")] | any | not'
+
 # And what was dropped is explained, with what the node has counted.
 explain() { "$WEIR" explain --node "$TAG-lb1" "$@"; }
 must "nothing was dropped" json_is '.verdicts == []' < <(explain drop --json)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "weir/check/host.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +16,7 @@
 #include "host/host.h"
 #include "weir/check/rules.h"
 #include "weir/command.h"
+#include "weir/instance.h"
 #include "weir/show.h"
 
 #define VENDOR_FILE "/sys/class/dmi/id/sys_vendor"
@@ -136,6 +139,24 @@ static void put_card(struct report *report, const struct card *card,
 	print_findings(findings);
 }
 
+/* Without a file: is it that of any node or agent here? Numbers of programs are the kernel's. */
+static bool is_of_weir(const struct card *card)
+{
+	char all[INSTANCE_SEEN_MAX], one[INSTANCE_SEEN_MAX + NAME_MAX + 2];
+	DIR *dir = card->xdp_id ? opendir(instance_see_pin_dir(all)) : NULL;
+	struct dirent *entry;
+	bool found = false;
+
+	while (dir && !found && (entry = readdir(dir))) {
+		snprintf(one, sizeof(one), "%s/%s", all, entry->d_name);
+		found = entry->d_name[0] != '.' &&
+			links_pinned_program(one, card->name) == card->xdp_id;
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
 static void tell_card(struct report *report, const struct card *card)
 {
 	struct rules_wanted wanted = {.native = !report->wanted->generic};
@@ -144,6 +165,8 @@ static void tell_card(struct report *report, const struct card *card)
 
 	if (report->wanted->pins)
 		links_is_pinned(report->wanted->pins, card->name, &wanted.ours, &err);
+	else
+		wanted.ours = is_of_weir(card);
 	rules_of_card(&report->host, card, wanted, &findings);
 	report->hindered |= rules_hinder(&findings);
 	put_card(report, card, &findings);
