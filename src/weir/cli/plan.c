@@ -292,7 +292,8 @@ static int make(struct options *options)
 		return EXIT_NO;
 	error = plan_make(&options->asked, &plan);
 	if (error)
-		return command_fail("plan", "a table for %u backends: %s", options->asked.backends,
+		return command_fail("plan", "a table for %u %s: %s", options->asked.backends,
+				    plural(options->asked.backends, "backend", "backends"),
 				    strerror(-error));
 	if (options->json)
 		print_json(options, &plan);
