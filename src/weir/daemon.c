@@ -95,6 +95,26 @@ static void on_signal(uv_signal_t *signal, int number)
 	begin_end(daemon, DAEMON_STOP);
 }
 
+static void do_nothing(uv_work_t *work)
+{
+	(void)work;
+}
+
+/*
+ * The loop's threads begin with the first work for them, with the mask of who asks for it. They are
+ * to take no signal: one that waits for another program, as this thread holds it back, would come
+ * to one of them, and be lost.
+ */
+static void start_workers(struct daemon *daemon)
+{
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	uv_queue_work(&daemon->loop, &daemon->first_work, do_nothing, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 static void start_signals(struct daemon *daemon)
 {
 	static const int numbers[] = AGAIN_SIGNALS;
@@ -163,6 +183,7 @@ int daemon_open(struct daemon *daemon, enum privileges privileges, const char *n
 		events_free(daemon->events);
 		return err_set(err, error, "event loop: %s", uv_strerror(error));
 	}
+	start_workers(daemon);
 	start_signals(daemon);
 	uv_timer_init(&daemon->loop, &daemon->watch);
 	uv_timer_init(&daemon->loop, &daemon->linger);

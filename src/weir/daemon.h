@@ -63,6 +63,7 @@ struct daemon {
 	uint64_t started_ns;
 	struct events *events; /* what changed of late */
 	uv_loop_t loop;
+	uv_work_t first_work;
 	uv_signal_t signals[3];
 	struct control *control; /* NULL: not listening yet */
 	daemon_report *report;

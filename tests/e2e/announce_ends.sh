@@ -28,12 +28,23 @@ at_once() {
 	kill -TERM "${CHILD[lb1]}"
 }
 
+# A signal that the first thread holds back, for who is called next, must not find another one.
+one_takes_signals() {
+	local task mask
+	for task in "/proc/$1/task/"*; do
+		[ "${task##*/}" != "$1" ] || continue
+		mask=$(awk '$1 == "SigBlk:" { print $2 }' "$task/status")
+		[ $((0x$mask & 0x4000)) -ne 0 ] || return 1
+	done
+}
+
 netns_begin
 mkdir "$DIR/www"
 : >"$DIR/www/slow"
 BUILT=$WEIR WEIR=$DIR/weir
 cp "$BUILT" "$WEIR"
 stack 1 1
+must "one thread takes signals" one_takes_signals "${CHILD[lb1]}"
 
 for round in 1 2 3; do
 	must "round $round: SIGTERM amid a restart" at_once
