@@ -269,16 +269,18 @@ static void serve_place(struct writing *writing, const struct overlay_change *ch
 	      word_beside(pool, base, owner) | transition | other_in_word(pool, other));
 }
 
-static inline uint64_t word_of_records(const struct standing *standing, uint16_t owner,
-				       uint16_t other)
+static size_t serve_first(struct writing *writing, const struct overlay_change *change,
+			  const struct overlay_change *next)
 {
-	return abi_slot(standing[(uint16_t)(owner + 1)].record, 0,
-			standing[(uint16_t)(other + 1)].record);
+	if (writing->slots)
+		__builtin_prefetch(&writing->slots[next->slot]);
+	serve_place(writing, change);
+	return 1;
 }
 
 /*
  * Where a change of owner asks for nothing but a transition, which is nearly always so, changes in
- * a row are served with all in registers that they have alike. Both return how many they served.
+ * a row are served with all in registers that they have alike. All return how many they served.
  */
 
 /* Those whose base owners go on to serve: nothing is to be known of them but the word. */
@@ -287,18 +289,17 @@ static size_t serve_kept(struct writing *writing, const struct overlay_change *c
 {
 	const struct pool *pool = writing->pool;
 	const struct transitions *transitions = &pool->transitions;
-	const struct standing *standing = pool->standing;
 	uint64_t *slots = writing->slots, doubt = pool->doubt ? ABI_SLOT_DOUBT : 0;
 	uint32_t stored = 0;
 	size_t i;
 
 	for (i = 0; i < count && changes[i].kept; i++) {
 		const struct overlay_change *it = &changes[i];
-		uint64_t word = doubt | word_of_records(standing, it->base, it->other);
 
 		__builtin_prefetch(&slots[next[i].slot]);
-		word |= transition_word(transitions, it->place);
-		stored += put(slots, it->slot, word);
+		stored += put(slots, it->slot,
+			      doubt | index_of(pool, it->base) | other_in_word(pool, it->other) |
+				      transition_word(transitions, it->place));
 	}
 	writing->stored += stored;
 	return i;
@@ -310,7 +311,6 @@ static size_t serve_others(struct writing *writing, const struct overlay_change 
 	struct pool *pool = writing->pool;
 	struct transitions *transitions = &pool->transitions;
 	struct transitions_many many = transitions_begin_many(transitions, writing->now_ms);
-	struct standing *standing = pool->standing;
 	uint64_t *slots = writing->slots, doubt = pool->doubt ? ABI_SLOT_DOUBT : 0;
 	uint64_t doubt_lent = pool->doubt_ms ? ABI_SLOT_DOUBT : doubt;
 	uint16_t *owners = pool->owners;
@@ -320,8 +320,8 @@ static size_t serve_others(struct writing *writing, const struct overlay_change 
 	for (i = 0; i < count && !changes[i].kept; i++) {
 		const struct overlay_change *it = &changes[i];
 		uint16_t owner = it->owner, before = owners[it->place];
-		uint64_t word = (it->base == owner ? doubt : doubt_lent) |
-				word_of_records(standing, owner, it->other);
+		uint64_t word = (it->base == owner ? doubt : doubt_lent) | index_of(pool, owner) |
+				other_in_word(pool, it->other);
 
 		__builtin_prefetch(&slots[next[i].slot]);
 		if (before == NOBODY) {
@@ -331,8 +331,8 @@ static size_t serve_others(struct writing *writing, const struct overlay_change 
 		if (before == owner) {
 			word |= transition_word(transitions, it->place);
 		} else {
-			struct standing *gives = &standing[before + 1];
-			struct standing *takes = &standing[(uint16_t)(owner + 1)];
+			struct standing *gives = pool_standing(pool, before);
+			struct standing *takes = pool_standing(pool, owner);
 
 			owners[it->place] = owner;
 			takes->slots++;
@@ -366,15 +366,18 @@ void words_serve(void *arg, const struct overlay_change *changes, size_t count,
 	struct writing *writing = arg;
 	size_t served;
 
-	if (!writing->slots || !writing->plain) {
-		for (size_t i = 0; i < count; i++)
-			serve_place(writing, &changes[i]);
-		return;
+	if (writing->slots)
+		ask_first(writing, changes, count);
+	for (size_t i = 0; i < count; i += served) {
+		size_t left = count - i;
+
+		if (!writing->slots || !writing->plain)
+			served = serve_first(writing, &changes[i], &next[i]);
+		else if (changes[i].kept)
+			served = serve_kept(writing, &changes[i], left, &next[i]);
+		else
+			served = serve_others(writing, &changes[i], left, &next[i]);
 	}
-	ask_first(writing, changes, count);
-	for (size_t i = 0; i < count; i += served)
-		served = (changes[i].kept ? serve_kept : serve_others)(writing, &changes[i],
-								       count - i, &next[i]);
 }
 
 void words_serve_one(void *arg, uint32_t slot, uint32_t owner, uint32_t other)
