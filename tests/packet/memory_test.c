@@ -63,6 +63,19 @@ static size_t memory_of_maps(void)
 	return all;
 }
 
+/* Before Linux 6.4 what it says is an estimate, in which keys have room that arrays have not. */
+static bool is_estimate(void)
+{
+	enum { ENTRIES = 65536, VALUE = 8 };
+	size_t before = memory_of_maps(), taken;
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "estimate", 4, VALUE, ENTRIES, NULL);
+
+	assert_true(fd >= 0);
+	taken = memory_of_maps() - before;
+	close(fd);
+	return taken > ENTRIES * VALUE * 3 / 2;
+}
+
 static void test_known(void **state)
 {
 	struct err err;
@@ -76,7 +89,7 @@ static void test_known(void **state)
 	assert_true(said <= PROMISED);
 	assert_true(taken >= said);
 	/* Maps have heads, and end with a page. */
-	assert_true(taken - said < MIB);
+	assert_true(is_estimate() || taken - said < MIB);
 	dp_close(dp);
 }
 
