@@ -176,6 +176,14 @@ static int graft(yaml_document_t *document, const char *text, size_t length,
 	return ret;
 }
 
+/* The path is what somebody wrote: as elsewhere, an error shows printable ASCII only. */
+static void refuse_file(struct err_list *errors, const yaml_node_t *file, struct err *err)
+{
+	for (char *at = err->text; *at; at++)
+		*at = *at >= ' ' && *at < 0x7f ? *at : '?';
+	err_list_add(errors, place_of(file).line, place_of(file).column, "%s", err->text);
+}
+
 int source_graft(yaml_document_t *document, const char *path, struct source *ret,
 		 struct err_list *errors)
 {
@@ -196,7 +204,7 @@ int source_graft(yaml_document_t *document, const char *path, struct source *ret
 		return -EINVAL;
 	}
 	if (conf_read(ret->path, &text, &length, &err)) {
-		err_list_add(errors, place_of(file).line, place_of(file).column, "%s", err.text);
+		refuse_file(errors, file, &err);
 		return -EINVAL;
 	}
 	ret->ended = conf_ended_of(text, length);

@@ -114,6 +114,7 @@ static void test_mistakes(void **state)
 	       2, true, "unknown key");
 	expect(NODE "source: {file: services.yaml}\nseed: x\n", SERVICES, 1, true, "given twice");
 	expect(NODE "source: {file: none.yaml}\n", SERVICES, 2, false, "cannot open");
+	expect(NODE "source: {file: \"/\\xe9\\n\"}\n", SERVICES, 2, false, "cannot open /???: ");
 	expect(NODE "source: {}\nbad: 1\n", SERVICES, 3, false, "unknown key");
 }
 
