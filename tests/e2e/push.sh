@@ -40,7 +40,8 @@ node() {
 	} >"$DIR/$1/weir/weir.yaml"
 	cp "$DIR/services.yaml" "$DIR/$1/weir/services.yaml"
 	spawn "$1" "$1" unshare --mount --propagation private bash -c '
-		mount --bind "$1" /etc && mount -t tmpfs run /run/weir &&
+		mount --bind "$1" /etc && mkdir -p /run/weir &&
+			mount -t tmpfs run /run/weir &&
 			exec "$2" run --config /etc/weir/weir.yaml
 	' - "$DIR/$1" "$WEIR"
 	say "${CHILD[$1]}" >"$DIR/nodes/$1"

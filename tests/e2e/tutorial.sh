@@ -128,9 +128,9 @@ must "the node's file is right" "$WEIR" check "$DIR/node.yaml"
 must "so is the agent's" "$WEIR" check "$DIR/agent.yaml"
 {
 	awk '/^cat >bird.conf/ { on = 1; next } /^END$/ { on = 0 } on' "$TEXT" |
-		sed '/template bgp/,/^\t}/d; /protocol bgp/d'
+		sed '/template bgp/,/^}/d; /protocol bgp/d'
 	block "$(blocks bird)"
-	awk '/^\tprotocol bgp lb/' "$TEXT"
+	awk '/^protocol bgp lb/' "$TEXT"
 } >"$DIR/bird.conf"
 must "and BIRD's" bird -p -c "$DIR/bird.conf"
 for option in $(block_words 'sh real' | grep -oE -- '--[a-z]+' | sort -u); do
