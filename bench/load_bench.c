@@ -33,7 +33,7 @@ enum {
 	TABLE = 1021,      /* a hundred slots a backend */
 	TABLE_LARGE = 8191,
 	SETTLE_MS = 50,
-	ROUNDS_DEFAULT = 1,
+	ROUNDS_DEFAULT = 3,
 	FAILURES = 2, /* a round */
 	WAIT_MS = 60000,
 	FILE_MAX = 4 * 1024 * 1024,
