@@ -288,17 +288,6 @@ static size_t base_of(const struct bench *bench, size_t at)
 	return i;
 }
 
-static const char *verdict_name(uint32_t verdict)
-{
-	static const char *const names[VERDICT_COUNT] = {
-#define NAME(name, action, help) #name,
-		VERDICTS(NAME)
-#undef NAME
-	};
-
-	return names[verdict];
-}
-
 static void tell_row(const struct bench *bench, size_t at)
 {
 	const struct subject *subject = bench->subjects[at];
@@ -308,7 +297,7 @@ static void tell_row(const struct bench *bench, size_t at)
 
 	for (uint32_t round = 0; round < bench->rounds; round++)
 		report_value(name, "ns", subject->ns[round]);
-	report_note(name, verdict_name(subject->verdict));
+	report_note(name, report_verdict(subject->verdict));
 	if (base < bench_row_count && base != at)
 		report_compare(name, bench_rows[base].name);
 	if (subject->instructions < 0)

@@ -399,17 +399,6 @@ static void tell_side(const struct bench *bench, const struct subject *subject,
 			     side->ns[i] - nothing_ns - (side->run.whole.head ? move_ns : 0));
 }
 
-static const char *verdict_name(uint32_t verdict)
-{
-	static const char *const names[VERDICT_COUNT] = {
-#define NAME(name, action, help) #name,
-		VERDICTS(NAME)
-#undef NAME
-	};
-
-	return names[verdict];
-}
-
 static void tell(const struct bench *bench, const struct subject *subject)
 {
 	const struct path_row *row = subject->row;
@@ -417,7 +406,7 @@ static void tell(const struct bench *bench, const struct subject *subject)
 
 	tell_side(bench, subject, &subject->weir, row->name);
 	if (is_weir(row))
-		report_note(row->name, verdict_name(subject->verdict));
+		report_note(row->name, report_verdict(subject->verdict));
 	if (row->kind == PATH_NOT_LISTENED || row->kind == PATH_TRUNCATED)
 		return;
 	snprintf(reference, sizeof(reference), "%s: reference", row->name);

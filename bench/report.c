@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dp/verdict.h"
+
 static json_t *rows;
 
 /* jansson's answers are checked in one place: without memory there is no report. */
@@ -93,4 +95,15 @@ void report_print(void)
 	check(fflush(stdout));
 	json_decref(rows);
 	rows = NULL;
+}
+
+const char *report_verdict(uint32_t verdict)
+{
+	static const char *const names[VERDICT_COUNT] = {
+#define NAME(name, action, help) #name,
+		VERDICTS(NAME)
+#undef NAME
+	};
+
+	return names[verdict];
 }

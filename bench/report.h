@@ -19,5 +19,7 @@ void report_at_least(const char *row, double limit);
 void report_limit(const char *row, double limit);
 /* A word on the row, for who reads the table. */
 void report_note(const char *row, const char *note);
+/* The name of how a packet ended (dp/verdict.h), for rows. */
+const char *report_verdict(uint32_t verdict);
 /* All rows on the standard output, where nothing else may be; they are forgotten then. */
 void report_print(void);
