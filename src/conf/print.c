@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The table's other direction: a configuration in its normal form, and the manual's keys. */
 #include <ctype.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -157,6 +158,8 @@ static char *format_root(enum conf_file file, enum part part, const void *root)
 	printer.out = open_memstream(&text, &size);
 	if (!printer.out)
 		return NULL;
+	/* Nobody else has it: a lock for each word took a third of the time. */
+	__fsetlocking(printer.out, FSETLOCKING_BYCALLER);
 	print_map(&printer, NULL, root, 0);
 	if (fclose(printer.out) == 0)
 		return text;
