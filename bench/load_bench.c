@@ -170,6 +170,7 @@ static void run_start(struct stage *stage)
 	wait_for_backends(stage, backends_of(stage), BACKENDS);
 	report_value("start: every backend known and in the tables", "ms",
 		     since_ms(began_ns, time_now_ns()));
+	report_limit("start: every backend known and in the tables", 2000);
 	report_value("memory, 1,000 services x 10 backends", "MiB", stage_memory(stage, "VmRSS"));
 	report_value("memory that is not the tables themselves", "MiB",
 		     stage_memory(stage, "RssAnon"));
@@ -191,6 +192,7 @@ static void run_changes(struct stage *stage)
 		report_value("reload, one backend's weight: file read beside", "ms", read_ms);
 		report_value("reload, one backend's weight: applied", "ms", applied_ms);
 		report_value("reload, one backend's weight: both", "ms", read_ms + applied_ms);
+		report_limit("reload, one backend's weight: both", 50);
 	}
 }
 

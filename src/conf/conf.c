@@ -3,7 +3,7 @@
  * The configuration room. A text becomes a struct conf in four steps:
  *
  *   tree.c    refuses what is not bounded, printable UTF-8 or has no meaning here (tags, a second
- *             document), then lets libyaml build its document tree;
+ *             document), and makes a tree of what libyaml says that comes;
  *   read.c    walks the tree along the rows of keys/ and fills the structs of conf.h: each
  *             value is read, stored and defaulted as its row says (value.c), and the reader
  *             remembers which node every stored value came from;
@@ -169,15 +169,15 @@ struct input {
 static void fill(const struct input *input, struct arena *arena, void *root,
 		 struct source *ret_source, struct err_list *errors)
 {
-	yaml_document_t document;
-	struct reader reader = {
-		.document = &document, .file = input->file, .arena = arena, .errors = errors};
+	const struct tree_text text = {input->text, input->length, 0};
+	struct reader reader = {.file = input->file, .arena = arena, .errors = errors};
+	struct tree_node *tree;
 
-	if (tree_load(input->text, input->length, &document, errors))
-		return;
 	reader.scratch = arena_new();
-	if (input->file == CONF_FILE_NODE)
-		reader.cut = source_graft(&document, input->path, ret_source, errors) != 0;
+	reader.cut = tree_load(&text, reader.scratch, &tree, errors) != 0;
+	if (!reader.cut && input->file == CONF_FILE_NODE)
+		reader.cut = source_graft(tree, input->path, ret_source, &reader) != 0;
+	reader.root = tree;
 	if (!reader.cut)
 		reader_read(&reader, root);
 	if (!reader.cut && input->file == CONF_FILE_NODE)
@@ -185,7 +185,6 @@ static void fill(const struct input *input, struct arena *arena, void *root,
 	else if (!reader.cut)
 		verify_agent(&reader, root);
 	arena_free(reader.scratch);
-	yaml_document_delete(&document);
 }
 
 /* The file's struct, of `size` bytes in the arena; NULL: there are errors, and no arena. */
@@ -258,26 +257,13 @@ int conf_agent_parse(const char *text, size_t length, struct conf_agent **ret,
 
 static bool has_key(const char *text, size_t length, const char *name)
 {
+	const struct tree_text input = {text, length, 0};
+	struct arena *arena = arena_new();
 	struct err_list errors = {0};
-	yaml_document_t document;
-	bool found = false;
+	struct tree_node *root;
+	bool found = tree_load(&input, arena, &root, &errors) == 0 && tree_find(root, name);
 
-	if (tree_load(text, length, &document, &errors) == 0) {
-		const yaml_node_t *root = yaml_document_get_root_node(&document);
-		const yaml_node_pair_t *pair = NULL, *end = NULL;
-
-		if (root->type == YAML_MAPPING_NODE) {
-			pair = root->data.mapping.pairs.start;
-			end = root->data.mapping.pairs.top;
-		}
-		for (; pair < end && !found; pair++) {
-			const yaml_node_t *key = yaml_document_get_node(&document, pair->key);
-
-			found = key->type == YAML_SCALAR_NODE &&
-				strcmp((const char *)key->data.scalar.value, name) == 0;
-		}
-		yaml_document_delete(&document);
-	}
+	arena_free(arena);
 	err_list_fini(&errors);
 	return found;
 }

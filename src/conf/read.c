@@ -45,15 +45,9 @@ void reader_error(struct reader *reader, struct conf_place place, const char *fo
 	err_list_add(reader->errors, place.line, place.column, "%s", text);
 }
 
-static struct conf_place place_of(const yaml_node_t *node)
-{
-	return (struct conf_place){(int)node->start_mark.line + 1,
-				   (int)node->start_mark.column + 1};
-}
-
 /* --- marks --- */
 
-static void mark(struct reader *reader, const void *at, const yaml_node_t *node)
+static void mark(struct reader *reader, const void *at, const struct tree_node *node)
 {
 	if (reader->mark_count == reader->mark_room) {
 		size_t room = reader->mark_room ? reader->mark_room * 2 : 256;
@@ -75,7 +69,7 @@ static int compare_marks(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-const yaml_node_t *reader_node(const struct reader *reader, const void *at)
+const struct tree_node *reader_node(const struct reader *reader, const void *at)
 {
 	const struct mark key = {.at = at};
 	const struct mark *found;
@@ -89,15 +83,15 @@ const yaml_node_t *reader_node(const struct reader *reader, const void *at)
 struct conf_place reader_place(const struct reader *reader, const void *at,
 			       struct conf_place otherwise)
 {
-	const yaml_node_t *node = reader_node(reader, at);
+	const struct tree_node *node = reader_node(reader, at);
 
-	return node ? place_of(node) : otherwise;
+	return node ? node->place : otherwise;
 }
 
 /* --- nodes --- */
 
 /* False when the document, its aliases unfolded, has more than we are willing to read. */
-static bool visit(struct reader *reader, const yaml_node_t *node, size_t count)
+static bool visit(struct reader *reader, const struct tree_node *node, size_t count)
 {
 	if (reader->cut)
 		return false;
@@ -105,33 +99,31 @@ static bool visit(struct reader *reader, const yaml_node_t *node, size_t count)
 	if (reader->visits <= TREE_NODES_MAX)
 		return true;
 	reader->cut = true;
-	reader_error(reader, place_of(node),
-		     "aliases unfold to more than %d values, expected fewer", TREE_NODES_MAX);
+	reader_error(reader, node->place, "aliases unfold to more than %d values, expected fewer",
+		     TREE_NODES_MAX);
 	return false;
 }
 
 /* A plain scalar that says "nothing": YAML's null. */
-static bool is_null(const yaml_node_t *node)
+static bool is_null(const struct tree_node *node)
 {
-	static const char nulls[] = "|~|null|Null|NULL";
-
-	return node->type == YAML_SCALAR_NODE &&
-	       node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
-	       (node->data.scalar.length == 0 ||
-		choice_find(nulls, (const char *)node->data.scalar.value) >= 0);
+	if (node->kind != TREE_SCALAR || !node->plain)
+		return false;
+	return !*node->text ||
+	       (strchr("~nN", *node->text) && choice_find("~|null|Null|NULL", node->text) >= 0);
 }
 
-static const char *kind_of(const yaml_node_t *node)
+static const char *kind_of(const struct tree_node *node)
 {
-	switch (node->type) {
-	case YAML_SEQUENCE_NODE: return "a list";
-	case YAML_MAPPING_NODE: return "a mapping";
+	switch (node->kind) {
+	case TREE_LIST: return "a list";
+	case TREE_MAP: return "a mapping";
 	default: return is_null(node) ? "empty" : "a single value";
 	}
 }
 
-static void refuse_kind(struct reader *reader, const struct conf_key *key, const yaml_node_t *node,
-			bool element)
+static void refuse_kind(struct reader *reader, const struct conf_key *key,
+			const struct tree_node *node, bool element)
 {
 	char expected[EXPECTED_MAX];
 
@@ -139,7 +131,7 @@ static void refuse_kind(struct reader *reader, const struct conf_key *key, const
 		value_expected(key, expected, sizeof(expected));
 	else
 		conf_key_expected(key, expected, sizeof(expected));
-	reader_error(reader, place_of(node), "%s%s is %s, expected %s",
+	reader_error(reader, node->place, "%s%s is %s, expected %s",
 		     element ? "an element of " : "", conf_key_name(key), kind_of(node), expected);
 }
 
@@ -147,15 +139,15 @@ static void refuse_kind(struct reader *reader, const struct conf_key *key, const
 
 /* Reads what is in the node, and stores the default where it is wrong, so that checks of one value
  * against another do not report the same mistake once more. */
-static void read_scalar(struct reader *reader, const struct conf_key *key, const yaml_node_t *node,
-			void *at)
+static void read_scalar(struct reader *reader, const struct conf_key *key,
+			const struct tree_node *node, void *at)
 {
-	const char *text = (const char *)node->data.scalar.value;
-	size_t length = node->data.scalar.length;
+	const char *text = node->text;
+	size_t length = node->count;
 	char expected[EXPECTED_MAX];
 	const char *wrong;
 
-	if (node->type != YAML_SCALAR_NODE || is_null(node)) {
+	if (node->kind != TREE_SCALAR || is_null(node)) {
 		refuse_kind(reader, key, node, key->list);
 		return;
 	}
@@ -168,31 +160,20 @@ static void read_scalar(struct reader *reader, const struct conf_key *key, const
 			mark(reader, at, node);
 		return;
 	}
-	reader_error(reader, place_of(node), "%s %s %s, expected %s", conf_key_name(key),
+	reader_error(reader, node->place, "%s %s %s, expected %s", conf_key_name(key),
 		     quote(text, length).text, wrong,
 		     value_expected(key, expected, sizeof(expected)));
 	if (key->fallback && !key->list)
 		value_parse(key, key->fallback, reader->arena, at);
 }
 
-static void read_map(struct reader *reader, const struct conf_key *parent, const yaml_node_t *node,
-		     char *target);
-
-static size_t item_count(const yaml_node_t *list)
-{
-	return (size_t)(list->data.sequence.items.top - list->data.sequence.items.start);
-}
-
-static const yaml_node_t *item(const struct reader *reader, const yaml_node_t *list, size_t i)
-{
-	return yaml_document_get_node(reader->document, list->data.sequence.items.start[i]);
-}
+static void read_map(struct reader *reader, const struct conf_key *parent,
+		     const struct tree_node *node, char *target);
 
 /* Where only one list works, it is that of the values in `works`, in any order. */
 static void read_fixed_list(struct reader *reader, const struct conf_key *key,
-			    const yaml_node_t *node)
+			    const struct tree_node *node)
 {
-	size_t count = item_count(node);
 	uint32_t wanted = 0, got = 0;
 	char expected[EXPECTED_MAX];
 	bool strange = false;
@@ -200,64 +181,62 @@ static void read_fixed_list(struct reader *reader, const struct conf_key *key,
 	for (const char *at = key->works; at && strcmp(key->works, "[]") != 0;
 	     at = strchr(at + 1, '|'))
 		wanted = wanted << 1 | 1;
-	for (size_t i = 0; i < count; i++) {
-		const yaml_node_t *one = item(reader, node, i);
+	for (const struct tree_item *item = node->first; item; item = item->next) {
+		const struct tree_node *one = item->value;
 		int place = -1;
 
-		if (one->type == YAML_SCALAR_NODE)
-			place = choice_find(key->works, (const char *)one->data.scalar.value);
+		if (one->kind == TREE_SCALAR)
+			place = choice_find(key->works, one->text);
 		if (place < 0)
 			strange = true;
 		else
 			got |= 1U << place;
 	}
 	if (strange || got != wanted)
-		reader_error(reader, place_of(node), "this %s list does not work yet, expected %s",
+		reader_error(reader, node->place, "this %s list does not work yet, expected %s",
 			     conf_key_name(key),
 			     conf_key_expected(key, expected, sizeof(expected)));
 }
 
-static void read_items(struct reader *reader, const struct conf_key *key, const yaml_node_t *node,
-		       char *target)
+static void read_items(struct reader *reader, const struct conf_key *key,
+		       const struct tree_node *node, char *target)
 {
-	size_t count = item_count(node);
-	char *array = arena_array(reader->arena, count, key->width);
+	char *array = arena_array(reader->arena, node->count, key->width);
+	char *element = array;
 
-	for (size_t i = 0; i < count && !reader->cut; i++) {
-		const yaml_node_t *one = item(reader, node, i);
-		char *element = array + i * key->width;
-		struct conf_place place = place_of(one);
+	for (const struct tree_item *item = node->first; item && !reader->cut; item = item->next) {
+		const struct tree_node *one = item->value;
 
 		if (key->type != CONF_TYPE_MAP) {
 			read_scalar(reader, key, one, element);
 		} else {
-			memcpy(element + key->place_offset, &place, sizeof(place));
+			memcpy(element + key->place_offset, &one->place, sizeof(one->place));
 			read_map(reader, key, one, element);
 		}
+		element += key->width;
 	}
 	memcpy(target + key->offset, &array, sizeof(array));
-	memcpy(target + key->count_offset, &count, sizeof(count));
+	memcpy(target + key->count_offset, &node->count, sizeof(node->count));
 	mark(reader, target + key->offset, node);
 }
 
-static void read_list(struct reader *reader, const struct conf_key *key, const yaml_node_t *node,
-		      char *target)
+static void read_list(struct reader *reader, const struct conf_key *key,
+		      const struct tree_node *node, char *target)
 {
 	char expected[EXPECTED_MAX];
-	size_t count;
+	size_t count = node->count;
 
-	if (node->type != YAML_SEQUENCE_NODE) {
+	if (node->kind != TREE_LIST) {
 		refuse_kind(reader, key, node, false);
 		return;
 	}
-	count = item_count(node);
 	if (!visit(reader, node, count))
 		return;
 	if (!key->width) {
 		read_fixed_list(reader, key, node);
 	} else if (count < key->min || count > key->max) {
-		reader_error(reader, place_of(node), "%s has %zu %s, expected %s",
-			     conf_key_name(key), count, plural(count, "element", "elements"),
+		reader_error(reader, node->place, "%s has %zu %s, expected %s", conf_key_name(key),
+			     count, plural(count, "element", "elements"),
 			     conf_key_expected(key, expected, sizeof(expected)));
 	} else {
 		read_items(reader, key, node, target);
@@ -265,8 +244,8 @@ static void read_list(struct reader *reader, const struct conf_key *key, const y
 }
 
 /* `node` is NULL where the key is absent. */
-static void read_value(struct reader *reader, const struct conf_key *key, const yaml_node_t *node,
-		       char *target)
+static void read_value(struct reader *reader, const struct conf_key *key,
+		       const struct tree_node *node, char *target)
 {
 	void *at = key->width ? target + key->offset : NULL;
 
@@ -327,41 +306,41 @@ static void list_keys(const struct reader *reader, const struct conf_key *parent
 }
 
 static void refuse_key(struct reader *reader, const struct conf_key *parent,
-		       const yaml_node_t *node)
+		       const struct tree_node *node)
 {
 	const char *text, *near;
 	char known[ERR_TEXT_MAX];
 	struct quoted quoted;
 
-	if (node->type != YAML_SCALAR_NODE) {
-		reader_error(reader, place_of(node), "a key is %s, expected a name", kind_of(node));
+	if (node->kind != TREE_SCALAR) {
+		reader_error(reader, node->place, "a key is %s, expected a name", kind_of(node));
 		return;
 	}
-	text = (const char *)node->data.scalar.value;
+	text = node->text;
 	if (strcmp(text, "<<") == 0) {
-		reader_error(reader, place_of(node),
+		reader_error(reader, node->place,
 			     "merge keys are not taken, expected each key written out");
 		return;
 	}
-	quoted = quote(text, node->data.scalar.length);
+	quoted = quote(text, node->count);
 	near = nearest(reader, parent, text);
 	list_keys(reader, parent, known, sizeof(known));
 	if (near)
-		reader_error(reader, place_of(node),
+		reader_error(reader, node->place,
 			     "unknown key %s (did you mean %s?), expected one of %s", quoted.text,
 			     near, known);
 	else
-		reader_error(reader, place_of(node), "unknown key %s, expected one of %s",
-			     quoted.text, known);
+		reader_error(reader, node->place, "unknown key %s, expected one of %s", quoted.text,
+			     known);
 }
 
 /* The number of the row that a key names, or -1. */
 static int find_row(const struct reader *reader, const struct conf_key *parent,
-		    const yaml_node_t *node)
+		    const struct tree_node *node)
 {
-	const char *text = (const char *)node->data.scalar.value;
+	const char *text = node->text;
 
-	if (node->type != YAML_SCALAR_NODE || strlen(text) != node->data.scalar.length)
+	if (node->kind != TREE_SCALAR || strlen(text) != node->count)
 		return -1;
 	for (size_t i = conf_key_first(parent, reader->file); i != CONF_KEY_END;
 	     i = conf_key_next(i)) {
@@ -372,62 +351,60 @@ static int find_row(const struct reader *reader, const struct conf_key *parent,
 }
 
 struct found {
-	const yaml_node_t *key;
-	const yaml_node_t *value;
+	const struct tree_node *key;
+	const struct tree_node *value;
 };
 
 /* Sorts a mapping's pairs by row, and refuses what has none or comes twice. */
-static void find_keys(struct reader *reader, const struct conf_key *parent, const yaml_node_t *node,
-		      struct found *found)
+static void find_keys(struct reader *reader, const struct conf_key *parent,
+		      const struct tree_node *node, struct found *found)
 {
-	const yaml_node_pair_t *pairs = node->data.mapping.pairs.start;
-	size_t count = (size_t)(node->data.mapping.pairs.top - pairs);
-
-	for (size_t i = 0; i < count && visit(reader, node, 1); i++) {
-		const yaml_node_t *key = yaml_document_get_node(reader->document, pairs[i].key);
+	for (const struct tree_item *item = node->first; item && visit(reader, node, 1);
+	     item = item->next) {
+		const struct tree_node *key = item->key;
 		int row = find_row(reader, parent, key);
 
 		if (row < 0) {
 			refuse_key(reader, parent, key);
 		} else if (found[row].key) {
-			struct conf_place first = place_of(found[row].key);
+			struct conf_place first = found[row].key->place;
 
-			reader_error(reader, place_of(key),
+			reader_error(reader, key->place,
 				     "%s is given twice, first in line %d, expected once",
-				     (const char *)key->data.scalar.value, source_line(first.line));
+				     key->text, source_line(first.line));
 		} else {
 			found[row].key = key;
-			found[row].value = yaml_document_get_node(reader->document, pairs[i].value);
+			found[row].value = item->value;
 		}
 	}
 }
 
 static void refuse_missing(struct reader *reader, const struct conf_key *parent,
-			   const struct conf_key *key, const yaml_node_t *node)
+			   const struct conf_key *key, const struct tree_node *node)
 {
 	char expected[EXPECTED_MAX];
 
 	conf_key_expected(key, expected, sizeof(expected));
 	if (parent)
-		reader_error(reader, place_of(node), "%s is missing in %s%s, expected %s",
+		reader_error(reader, node->place, "%s is missing in %s%s, expected %s",
 			     conf_key_name(key), parent->list ? "an element of " : "",
 			     conf_key_name(parent), expected);
 	else
-		reader_error(reader, place_of(node), "%s is missing, expected %s",
-			     conf_key_name(key), expected);
+		reader_error(reader, node->place, "%s is missing, expected %s", conf_key_name(key),
+			     expected);
 }
 
 /* `parent` NULL: the outermost mapping. `node` NULL: it is absent, all keys get their defaults. */
-static void read_map(struct reader *reader, const struct conf_key *parent, const yaml_node_t *node,
-		     char *target)
+static void read_map(struct reader *reader, const struct conf_key *parent,
+		     const struct tree_node *node, char *target)
 {
 	struct found found[CONF_KEYS_MAX] = {0};
 
-	if (node && node->type != YAML_MAPPING_NODE) {
+	if (node && node->kind != TREE_MAP) {
 		if (parent)
 			refuse_kind(reader, parent, node, parent->list);
 		else
-			reader_error(reader, place_of(node), "the file is %s, expected a mapping",
+			reader_error(reader, node->place, "the file is %s, expected a mapping",
 				     kind_of(node));
 		return;
 	}
@@ -440,11 +417,11 @@ static void read_map(struct reader *reader, const struct conf_key *parent, const
 		if (reader->cut)
 			continue;
 		if (found[i].key && !conf_key_works(key))
-			reader_error(reader, place_of(found[i].key),
+			reader_error(reader, found[i].key->place,
 				     "%s does not work yet, expected it to be left out",
 				     conf_key_name(key));
 		else if (found[i].key && key->means && !key->means(target))
-			reader_error(reader, place_of(found[i].key),
+			reader_error(reader, found[i].key->place,
 				     "%s means nothing here, expected %s beside it",
 				     conf_key_name(key), key->with);
 		else if (node && !found[i].key && key->required)
@@ -456,7 +433,7 @@ static void read_map(struct reader *reader, const struct conf_key *parent, const
 
 void reader_read(struct reader *reader, void *root)
 {
-	read_map(reader, NULL, yaml_document_get_root_node(reader->document), root);
+	read_map(reader, NULL, reader->root, root);
 	if (reader->mark_count)
 		qsort(reader->marks, reader->mark_count, sizeof(*reader->marks), compare_marks);
 }

@@ -6,25 +6,17 @@
 #pragma once
 
 #include <stdio.h>
-#include <yaml.h>
 
 #include "base/arena.h"
 #include "conf/conf.h"
 #include "conf/keys/schema.h"
+#include "conf/tree.h"
 
 enum {
-	TREE_DEPTH_MAX = 16,           /* nesting of lists and mappings; ours needs 5 */
-	TREE_NODES_MAX = 1024 * 1024,  /* values of a file, and again with its aliases unfolded */
-	TREE_ANCHORS_MAX = 128,        /* libyaml searches them one by one at every alias */
 	QUOTED_MAX = 72,               /* a text of the file, as quoted in an error */
 	EXPECTED_MAX = 160,            /* what conf_key_expected writes */
 	VALUE_TEXT_MAX = 6 * 1024 + 8, /* any value, printed */
 };
-
-/* --- tree.c --- */
-
-/* 0 and a document with a root, which yaml_document_delete frees, or -EINVAL and an error. */
-int tree_load(const char *text, size_t length, yaml_document_t *ret, struct err_list *errors);
 
 /* --- file.c --- */
 
@@ -36,11 +28,11 @@ int conf_check_end(const char *text, size_t length, struct err_list *errors);
 /* Where in the file a stored value was written: for checks made when all is read. */
 struct mark {
 	const void *at;
-	const yaml_node_t *node;
+	const struct tree_node *node;
 };
 
 struct reader {
-	yaml_document_t *document;
+	const struct tree_node *root;
 	enum conf_file file;
 	struct arena *arena;   /* the configuration's */
 	struct arena *scratch; /* ends with the reading */
@@ -54,7 +46,7 @@ struct reader {
 /* Fills `root`, a struct conf or conf_agent, from the document. */
 void reader_read(struct reader *reader, void *root);
 /* The node that the value stored at `at` came from; NULL: it was not written. */
-const yaml_node_t *reader_node(const struct reader *reader, const void *at);
+const struct tree_node *reader_node(const struct reader *reader, const void *at);
 /* The same as a place; `otherwise` where it was not written. */
 struct conf_place reader_place(const struct reader *reader, const void *at,
 			       struct conf_place otherwise);

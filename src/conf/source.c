@@ -10,22 +10,6 @@
 
 /* --- where it is --- */
 
-static const yaml_node_t *find(yaml_document_t *document, const yaml_node_t *map, const char *name)
-{
-	const yaml_node_pair_t *pair;
-
-	if (!map || map->type != YAML_MAPPING_NODE)
-		return NULL;
-	for (pair = map->data.mapping.pairs.start; pair < map->data.mapping.pairs.top; pair++) {
-		const yaml_node_t *key = yaml_document_get_node(document, pair->key);
-
-		if (key->type == YAML_SCALAR_NODE &&
-		    strcmp((const char *)key->data.scalar.value, name) == 0)
-			return yaml_document_get_node(document, pair->value);
-	}
-	return NULL;
-}
-
 /* For free(); NULL: out of memory. */
 static char *resolve(const char *path, const char *file)
 {
@@ -43,12 +27,6 @@ static char *resolve(const char *path, const char *file)
 
 /* --- its keys --- */
 
-static struct conf_place place_of(const yaml_node_t *node)
-{
-	return (struct conf_place){(int)node->start_mark.line + 1,
-				   (int)node->start_mark.column + 1};
-}
-
 static bool is_shared(const char *key)
 {
 	static const char *const keys[] = {"seed", "pools", "services"};
@@ -61,134 +39,70 @@ static bool is_shared(const char *key)
 }
 
 /* What is a node's own is not for all of them. */
-static int check_keys(yaml_document_t *other, struct err_list *errors)
+static int check_keys(const struct tree_node *other, struct err_list *errors)
 {
-	const yaml_node_t *root = yaml_document_get_root_node(other);
-	const yaml_node_pair_t *pair;
 	size_t before = errors->count + errors->dropped;
 
-	if (root->type != YAML_MAPPING_NODE) {
-		err_list_add(errors, place_of(root).line, place_of(root).column,
+	if (other->kind != TREE_MAP) {
+		err_list_add(errors, other->place.line, other->place.column,
 			     "the file is not a mapping, expected seed, pools and services");
 		return -EINVAL;
 	}
-	for (pair = root->data.mapping.pairs.start; pair < root->data.mapping.pairs.top; pair++) {
-		const yaml_node_t *key = yaml_document_get_node(other, pair->key);
+	for (const struct tree_item *item = other->first; item; item = item->next) {
+		const struct tree_node *key = item->key;
 
-		if (key->type == YAML_SCALAR_NODE &&
-		    is_shared((const char *)key->data.scalar.value))
+		if (key->kind == TREE_SCALAR && is_shared(key->text))
 			continue;
-		err_list_add(errors, place_of(key).line, place_of(key).column,
+		err_list_add(errors, key->place.line, key->place.column,
 			     "a key that is not for all nodes, expected seed, pools or services");
 	}
 	return errors->count + errors->dropped > before ? -EINVAL : 0;
 }
 
-static bool copy_node(yaml_document_t *document, const yaml_node_t *node)
+static void append(struct tree_node *root, const struct tree_node *other)
 {
-	yaml_node_t *copy;
-	int at = 0;
-
-	switch (node->type) {
-	case YAML_SCALAR_NODE:
-		at = yaml_document_add_scalar(document, node->tag, node->data.scalar.value,
-					      (int)node->data.scalar.length,
-					      node->data.scalar.style);
-		break;
-	case YAML_SEQUENCE_NODE:
-		at = yaml_document_add_sequence(document, node->tag, node->data.sequence.style);
-		break;
-	case YAML_MAPPING_NODE:
-		at = yaml_document_add_mapping(document, node->tag, node->data.mapping.style);
-		break;
-	case YAML_NO_NODE: break;
-	}
-	if (!at)
-		return false;
-	copy = yaml_document_get_node(document, at);
-	copy->start_mark = node->start_mark;
-	copy->end_mark = node->end_mark;
-	return true;
+	if (!other->first)
+		return;
+	root->last->next = other->first; /* not empty: it names the other file */
+	root->last = other->last;
+	root->count += other->count;
 }
 
-/* Nodes are known by their numbers: those of `node` are `base` more in the document. */
-static bool copy_links(yaml_document_t *document, const yaml_node_t *node, int at, int base)
+static int graft(struct tree_node *root, const char *text, size_t length,
+		 const struct reader *reader)
 {
-	bool ret = true;
-
-	if (node->type == YAML_SEQUENCE_NODE) {
-		const yaml_node_item_t *item = node->data.sequence.items.start;
-
-		for (; ret && item < node->data.sequence.items.top; item++)
-			ret = yaml_document_append_sequence_item(document, at, base + *item);
-	} else if (node->type == YAML_MAPPING_NODE) {
-		const yaml_node_pair_t *pair = node->data.mapping.pairs.start;
-
-		for (; ret && pair < node->data.mapping.pairs.top; pair++)
-			ret = yaml_document_append_mapping_pair(document, at, base + pair->key,
-								base + pair->value);
-	}
-	return ret;
-}
-
-/* All nodes of the other, and its root's pairs among those of the first root. */
-static bool copy_all(yaml_document_t *document, yaml_document_t *other)
-{
-	int base = (int)(document->nodes.top - document->nodes.start);
-	int count = (int)(other->nodes.top - other->nodes.start);
-	bool ret = true;
-
-	for (int i = 1; ret && i <= count; i++)
-		ret = copy_node(document, yaml_document_get_node(other, i));
-	for (int i = 1; ret && i <= count; i++)
-		ret = copy_links(document, yaml_document_get_node(other, i), i == 1 ? 1 : base + i,
-				 base);
-	return ret;
-}
-
-static void shift_lines(yaml_document_t *other)
-{
-	for (yaml_node_t *node = other->nodes.start; node < other->nodes.top; node++)
-		node->start_mark.line += SOURCE_LINES;
-}
-
-static int graft(yaml_document_t *document, const char *text, size_t length,
-		 struct err_list *errors)
-{
+	const struct tree_text input = {text, length, SOURCE_LINES};
+	struct err_list *errors = reader->errors;
 	size_t before = errors->count;
-	yaml_document_t other;
+	struct tree_node *other;
 	int ret = conf_check_end(text, length, errors);
 
 	if (!ret)
-		ret = tree_load(text, length, &other, errors);
+		ret = tree_load(&input, reader->scratch, &other, errors);
 	if (ret) {
 		for (size_t i = before; i < errors->count; i++)
 			errors->errors[i].line += SOURCE_LINES;
 		return -EINVAL;
 	}
-	shift_lines(&other);
-	ret = check_keys(&other, errors);
-	if (!ret && !copy_all(document, &other)) {
-		err_list_add(errors, 0, 0, "out of memory");
-		ret = -EINVAL;
-	}
-	yaml_document_delete(&other);
+	ret = check_keys(other, errors);
+	if (!ret)
+		append(root, other);
 	return ret;
 }
 
 /* The path is what somebody wrote: as elsewhere, an error shows printable ASCII only. */
-static void refuse_file(struct err_list *errors, const yaml_node_t *file, struct err *err)
+static void refuse_file(struct err_list *errors, const struct tree_node *file, struct err *err)
 {
 	for (char *at = err->text; *at; at++)
 		*at = *at >= ' ' && *at < 0x7f ? *at : '?';
-	err_list_add(errors, place_of(file).line, place_of(file).column, "%s", err->text);
+	err_list_add(errors, file->place.line, file->place.column, "%s", err->text);
 }
 
-int source_graft(yaml_document_t *document, const char *path, struct source *ret,
-		 struct err_list *errors)
+int source_graft(struct tree_node *root, const char *path, struct source *ret,
+		 const struct reader *reader)
 {
-	const yaml_node_t *root = yaml_document_get_root_node(document);
-	const yaml_node_t *file = find(document, find(document, root, "source"), "file");
+	const struct tree_node *file = tree_find(tree_find(root, "source"), "file");
+	struct err_list *errors = reader->errors;
 	struct err err;
 	size_t length;
 	char *text;
@@ -196,9 +110,9 @@ int source_graft(yaml_document_t *document, const char *path, struct source *ret
 
 	*ret = (struct source){0};
 	/* What is wrong with the key itself the reader says. */
-	if (!file || file->type != YAML_SCALAR_NODE || !file->data.scalar.length)
+	if (!file || file->kind != TREE_SCALAR || !file->count)
 		return 0;
-	ret->path = resolve(path, (const char *)file->data.scalar.value);
+	ret->path = resolve(path, file->text);
 	if (!ret->path) {
 		err_list_add(errors, 0, 0, "out of memory");
 		return -EINVAL;
@@ -208,7 +122,7 @@ int source_graft(yaml_document_t *document, const char *path, struct source *ret
 		return -EINVAL;
 	}
 	ret->ended = conf_ended_of(text, length);
-	error = graft(document, text, length, errors);
+	error = graft(root, text, length, reader);
 	free(text);
 	return error;
 }

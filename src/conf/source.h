@@ -5,10 +5,9 @@
  */
 #pragma once
 
-#include <yaml.h>
-
 #include "base/err.h"
 #include "conf/file.h"
+#include "conf/room.h"
 
 enum { SOURCE_LINES = 1 << 25 }; /* more than a file of CONF_FILE_MAX has */
 
@@ -24,10 +23,10 @@ struct source {
 };
 
 /*
- * Where the document, which is from `path`, has source.file: reads that one and adds its keys. 0
- * or -EINVAL and errors; *ret in any case.
+ * Where the tree, which is from `path`, has source.file: reads that one, into the reader's scratch,
+ * and adds its keys. 0 or -EINVAL and errors; *ret in any case.
  */
-int source_graft(yaml_document_t *document, const char *path, struct source *ret,
-		 struct err_list *errors);
+int source_graft(struct tree_node *root, const char *path, struct source *ret,
+		 const struct reader *reader);
 /* Gives errors in the second file its name and their lines in it. */
 void source_name_lines(struct err_list *errors, const char *file);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The text as libyaml's document tree, after everything in it that could be unbounded or that has
- * no meaning here was refused. */
+/* Everything in a text that could be unbounded or that has no meaning here is refused. */
+#include "conf/tree.h"
+
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "conf/room.h"
+#include <yaml.h>
+
+#include "conf/conf.h"
 
 struct cursor {
 	const unsigned char *at;
@@ -116,52 +118,52 @@ static int refuse_syntax(struct err_list *errors, const yaml_parser_t *parser)
 /* --- the tree, of events as they come, so that nothing is read twice --- */
 
 struct anchor {
-	char *name;
-	int node;
+	const char *name;
+	struct tree_node *node;
 };
 
 /* A list or mapping whose end has not come. */
 struct open {
-	int node;
-	int key; /* of a mapping, while it waits for its value; else 0 */
+	struct tree_node *node;
+	struct tree_node *key; /* of a mapping, while it waits for its value */
 };
 
 struct builder {
+	struct arena *arena;
 	struct err_list *errors;
-	yaml_document_t *tree;
+	int lines;
+	struct tree_node *root;
 	size_t documents, nodes, anchor_count;
 	struct anchor anchors[TREE_ANCHORS_MAX];
 	struct open open[TREE_DEPTH_MAX];
 	int depth;
 };
 
-static int refuse_memory(struct err_list *errors)
+/* Into the list or mapping that is open; the first of all is the root. */
+static void put(struct builder *builder, struct tree_node *node)
 {
-	return refuse(errors, (yaml_mark_t){0}, "out of memory");
-}
-
-/* Into the list or mapping that is open; the first of all is the root as it is. */
-static int put(struct builder *builder, int node)
-{
+	struct tree_item *item;
 	struct open *open;
-	int done;
 
-	if (!node)
-		return refuse_memory(builder->errors);
-	if (builder->depth == 0)
-		return 0;
-	open = &builder->open[builder->depth - 1];
-	if (yaml_document_get_node(builder->tree, open->node)->type == YAML_SEQUENCE_NODE) {
-		done = yaml_document_append_sequence_item(builder->tree, open->node, node);
-	} else if (!open->key) {
-		open->key = node;
-		return 0;
-	} else {
-		done = yaml_document_append_mapping_pair(builder->tree, open->node, open->key,
-							 node);
-		open->key = 0;
+	if (builder->depth == 0) {
+		builder->root = node;
+		return;
 	}
-	return done ? 0 : refuse_memory(builder->errors);
+	open = &builder->open[builder->depth - 1];
+	if (open->node->kind == TREE_MAP && !open->key) {
+		open->key = node;
+		return;
+	}
+	item = arena_alloc(builder->arena, sizeof(*item));
+	item->key = open->key;
+	item->value = node;
+	open->key = NULL;
+	if (open->node->last)
+		open->node->last->next = item;
+	else
+		open->node->first = item;
+	open->node->last = item;
+	open->node->count++;
 }
 
 /* Before a value becomes a node. */
@@ -176,7 +178,7 @@ static int check_value(struct builder *builder, yaml_mark_t mark, const yaml_cha
 	return 0;
 }
 
-static struct anchor *find_anchor(struct builder *builder, const yaml_char_t *name)
+static const struct anchor *find_anchor(const struct builder *builder, const yaml_char_t *name)
 {
 	for (size_t i = 0; i < builder->anchor_count; i++) {
 		if (strcmp(builder->anchors[i].name, (const char *)name) == 0)
@@ -185,31 +187,31 @@ static struct anchor *find_anchor(struct builder *builder, const yaml_char_t *na
 	return NULL;
 }
 
-/* A new node: where it stands, its name if it has one, and into what is open. */
-static int add(struct builder *builder, const yaml_event_t *event, int node,
-	       const yaml_char_t *anchor)
+static int add_anchor(struct builder *builder, const yaml_event_t *event, const yaml_char_t *name,
+		      struct tree_node *node)
 {
-	yaml_node_t *made = yaml_document_get_node(builder->tree, node);
-	struct anchor *last = &builder->anchors[builder->anchor_count];
-
-	if (!made)
-		return refuse_memory(builder->errors);
-	made->start_mark = event->start_mark;
-	made->end_mark = event->end_mark;
-	if (anchor && builder->anchor_count == TREE_ANCHORS_MAX)
+	if (builder->anchor_count == TREE_ANCHORS_MAX)
 		return refuse(builder->errors, event->start_mark,
 			      "too many anchors, expected 128 at most");
-	if (anchor && find_anchor(builder, anchor))
+	if (find_anchor(builder, name))
 		return refuse(builder->errors, event->start_mark,
 			      "found duplicate anchor, expected valid YAML");
-	if (anchor) {
-		last->name = strdup((const char *)anchor);
-		last->node = node;
-		if (!last->name)
-			return refuse_memory(builder->errors);
-		builder->anchor_count++;
-	}
-	return put(builder, node);
+	builder->anchors[builder->anchor_count++] =
+		(struct anchor){arena_strdup(builder->arena, (const char *)name), node};
+	return 0;
+}
+
+/* A new node, into what is open. */
+static struct tree_node *add(struct builder *builder, const yaml_event_t *event,
+			     enum tree_kind kind)
+{
+	struct tree_node *node = arena_alloc(builder->arena, sizeof(*node));
+
+	node->kind = kind;
+	node->place.line = (int)event->start_mark.line + 1 + builder->lines;
+	node->place.column = (int)event->start_mark.column + 1;
+	put(builder, node);
+	return node;
 }
 
 static int add_alias(struct builder *builder, const yaml_event_t *event)
@@ -217,30 +219,48 @@ static int add_alias(struct builder *builder, const yaml_event_t *event)
 	const struct anchor *anchor = find_anchor(builder, event->data.alias.anchor);
 	int code = check_value(builder, event->start_mark, NULL);
 
-	if (!code && !anchor)
-		code = refuse(builder->errors, event->start_mark,
+	if (code)
+		return code;
+	if (!anchor)
+		return refuse(builder->errors, event->start_mark,
 			      "found undefined alias, expected valid YAML");
-	return code ? code : put(builder, anchor->node);
+	put(builder, anchor->node);
+	return 0;
 }
 
 static int add_scalar(struct builder *builder, const yaml_event_t *event)
 {
+	const yaml_char_t *anchor = event->data.scalar.anchor;
+	size_t length = event->data.scalar.length;
 	int code = check_value(builder, event->start_mark, event->data.scalar.tag);
+	struct tree_node *node;
 
-	return code ? code
-		    : add(builder, event,
-			  yaml_document_add_scalar(builder->tree, NULL, event->data.scalar.value,
-						   (int)event->data.scalar.length,
-						   event->data.scalar.style),
-			  event->data.scalar.anchor);
+	if (code)
+		return code;
+	node = add(builder, event, TREE_SCALAR);
+	node->plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+	node->count = length;
+	node->text = arena_alloc(builder->arena, length + 1);
+	memcpy(node->text, event->data.scalar.value, length);
+	return anchor ? add_anchor(builder, event, anchor, node) : 0;
 }
 
 /* A list or mapping begins. */
-static int add_open(struct builder *builder, const yaml_event_t *event, int node,
-		    const yaml_char_t *anchor)
+static int add_open(struct builder *builder, const yaml_event_t *event, enum tree_kind kind)
 {
-	int code = add(builder, event, node, anchor);
+	bool map = kind == TREE_MAP;
+	const yaml_char_t *anchor = map ? event->data.mapping_start.anchor
+					: event->data.sequence_start.anchor;
+	int code =
+		check_value(builder, event->start_mark,
+			    map ? event->data.mapping_start.tag : event->data.sequence_start.tag);
+	struct tree_node *node;
 
+	if (code)
+		return code;
+	node = add(builder, event, kind);
+	if (anchor)
+		code = add_anchor(builder, event, anchor, node);
 	if (code)
 		return code;
 	if (builder->depth == TREE_DEPTH_MAX)
@@ -252,31 +272,16 @@ static int add_open(struct builder *builder, const yaml_event_t *event, int node
 
 static int add_event(struct builder *builder, const yaml_event_t *event)
 {
-	yaml_mark_t mark = event->start_mark;
-	int code;
-
 	switch (event->type) {
 	case YAML_DOCUMENT_START_EVENT:
-		if (++builder->documents > 1)
-			return refuse(builder->errors, mark,
-				      "a second document begins here, expected one in the file");
-		return 0;
+		return ++builder->documents == 1
+			       ? 0
+			       : refuse(builder->errors, event->start_mark,
+					"a second document begins here, expected one in the file");
 	case YAML_ALIAS_EVENT: return add_alias(builder, event);
 	case YAML_SCALAR_EVENT: return add_scalar(builder, event);
-	case YAML_SEQUENCE_START_EVENT:
-		code = check_value(builder, mark, event->data.sequence_start.tag);
-		return code ? code
-			    : add_open(builder, event,
-				       yaml_document_add_sequence(builder->tree, NULL,
-								  YAML_ANY_SEQUENCE_STYLE),
-				       event->data.sequence_start.anchor);
-	case YAML_MAPPING_START_EVENT:
-		code = check_value(builder, mark, event->data.mapping_start.tag);
-		return code ? code
-			    : add_open(builder, event,
-				       yaml_document_add_mapping(builder->tree, NULL,
-								 YAML_ANY_MAPPING_STYLE),
-				       event->data.mapping_start.anchor);
+	case YAML_SEQUENCE_START_EVENT: return add_open(builder, event, TREE_LIST);
+	case YAML_MAPPING_START_EVENT: return add_open(builder, event, TREE_MAP);
 	case YAML_SEQUENCE_END_EVENT:
 	case YAML_MAPPING_END_EVENT: builder->depth--; return 0;
 	default: return 0;
@@ -296,7 +301,7 @@ static int build(struct builder *builder, const char *text, size_t length)
 	int code = 0;
 
 	if (!yaml_parser_initialize(&parser))
-		return refuse_memory(builder->errors);
+		return refuse(builder->errors, (yaml_mark_t){0}, "out of memory");
 	yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
 	yaml_parser_set_input_string(&parser, (const unsigned char *)text, length);
 	while (!code && !ended) {
@@ -311,31 +316,38 @@ static int build(struct builder *builder, const char *text, size_t length)
 		yaml_event_delete(&event);
 	}
 	yaml_parser_delete(&parser);
-	if (!code && !yaml_document_get_root_node(builder->tree))
+	if (!code && !builder->root)
 		code = refuse(builder->errors, (yaml_mark_t){0},
 			      "the file is empty, expected a mapping");
 	return code;
 }
 
-int tree_load(const char *text, size_t length, yaml_document_t *ret, struct err_list *errors)
+int tree_load(const struct tree_text *input, struct arena *arena, struct tree_node **ret,
+	      struct err_list *errors)
 {
-	struct builder builder = {.errors = errors, .tree = ret};
-	size_t mark = mark_length(text, length);
+	struct builder builder = {.arena = arena, .errors = errors, .lines = input->lines};
+	size_t mark = mark_length(input->text, input->length);
+	const char *text = input->text + mark;
+	size_t length = input->length - mark;
 	int code;
 
-	if (length > CONF_FILE_MAX)
+	if (input->length > CONF_FILE_MAX)
 		return refuse(errors, (yaml_mark_t){0},
 			      "the file is too large, expected 16 MiB at most");
-	text += mark;
-	length -= mark;
 	if (check_text(text, length, errors))
 		return -EINVAL;
-	if (!yaml_document_initialize(ret, NULL, NULL, NULL, 1, 1))
-		return refuse_memory(errors);
 	code = build(&builder, text, length);
-	for (size_t i = 0; i < builder.anchor_count; i++)
-		free(builder.anchors[i].name);
-	if (code)
-		yaml_document_delete(ret);
+	*ret = builder.root;
 	return code;
+}
+
+const struct tree_node *tree_find(const struct tree_node *map, const char *name)
+{
+	if (!map || map->kind != TREE_MAP)
+		return NULL;
+	for (const struct tree_item *item = map->first; item; item = item->next) {
+		if (item->key->kind == TREE_SCALAR && strcmp(item->key->text, name) == 0)
+			return item->value;
+	}
+	return NULL;
 }

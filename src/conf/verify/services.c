@@ -23,13 +23,13 @@ static struct entries pool_names(struct reader *reader, const struct conf *conf)
 static void resolve_pool(struct reader *reader, const struct conf *conf,
 			 const struct entries *names, struct conf_service *service)
 {
-	const yaml_node_t *node = reader_node(reader, &service->pool);
+	const struct tree_node *node = reader_node(reader, &service->pool);
 	const struct entry *found;
 	const char *name;
 
 	if (!node)
 		return;
-	name = (const char *)node->data.scalar.value;
+	name = node->text;
 	found = entries_find(names, name);
 	if (found) {
 		service->pool = &conf->pools[found->index];

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A file's text as a tree of values, bounded. libyaml tells what comes; the tree is of our own, for
+ * its document tree takes eight times the memory, most of it places that nobody asks for, and as
+ * much time again. Within this room.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "conf/conf.h"
+
+enum {
+	TREE_DEPTH_MAX = 16,          /* nesting of lists and mappings; ours needs 5 */
+	TREE_NODES_MAX = 1024 * 1024, /* values of a file, and again with its aliases unfolded */
+	TREE_ANCHORS_MAX = 128,       /* searched one by one at every alias */
+};
+
+enum tree_kind { TREE_SCALAR, TREE_LIST, TREE_MAP };
+
+/* What a list or a mapping holds; an alias is the node that it names. */
+struct tree_item {
+	struct tree_item *next;
+	const struct tree_node *key; /* of a mapping; else NULL */
+	const struct tree_node *value;
+};
+
+struct tree_node {
+	enum tree_kind kind;
+	bool plain; /* a scalar without quotes, in one line */
+	struct conf_place place;
+	size_t count; /* of its items; a scalar's bytes */
+	union {
+		char *text; /* a scalar's, with a zero behind it */
+		struct {
+			struct tree_item *first, *last; /* NULL: it is empty */
+		};
+	};
+};
+
+/* What is to be read. */
+struct tree_text {
+	const char *text;
+	size_t length;
+	int lines; /* to be added to the nodes' */
+};
+
+/* 0 and the root in *ret, all of it the arena's; or -EINVAL and an error. */
+int tree_load(const struct tree_text *input, struct arena *arena, struct tree_node **ret,
+	      struct err_list *errors);
+/* What a mapping has by that name; NULL: nothing, or the node is NULL or no mapping. */
+const struct tree_node *tree_find(const struct tree_node *map, const char *name);
