@@ -36,9 +36,9 @@ UNIT_SRC := $(wildcard tests/unit/*_test.c tests/packet/*_test.c)
 UNIT := $(UNIT_SRC:%.c=$(BUILD)/%)
 TEST_LIB := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %.bpf.c,$(wildcard tests/lib/*.c tests/lib/*/*.c)))
 TEST_BPF := $(patsubst %.bpf.c,$(BUILD)/%.bpf.o,$(wildcard tests/lib/*.bpf.c))
-PEERS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/e2e/*.c))
+PEERS := $(patsubst %.c,$(BUILD)/%,$(filter-out %.bpf.c,$(wildcard tests/e2e/*.c bench/e2e/*.c)))
 BENCH := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*_bench.c))
-BENCH_LIB := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %.bpf.c %_bench.c,$(wildcard bench/*.c bench/*/*.c)))
+BENCH_LIB := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %.bpf.c %_bench.c bench/e2e/%,$(wildcard bench/*.c bench/*/*.c)))
 BENCH_BPF := $(patsubst %.c,$(BUILD)/%.o,$(wildcard bench/*/*.bpf.c))
 FUZZ := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/*_fuzz.c))
 
@@ -119,7 +119,7 @@ lint: ## format, layers, sizes
 	tools/lint
 bench: ## as root: all benchmarks into build/bench.json; BENCH_ARGS="packet --only udp": one
 	tools/deps --bench
-	+$(SUBMAKE) all $(BENCH) $(BENCH_BPF) $(TEST_BPF)
+	+$(SUBMAKE) all $(BENCH) $(BENCH_BPF) $(PEERS) $(TEST_BPF)
 	BUILD=$(BUILD) tools/bench $(BENCH_ARGS)
 bench-doc: ## build/bench.json into docs/performance.md
 	BUILD=$(BUILD) tools/bench --doc

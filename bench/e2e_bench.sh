@@ -7,6 +7,9 @@
 # Weir adds has a floor, too: a program that only puts the header on (e2e/bare.bpf.c), in its place.
 # What the agent on the servers costs all of them is seen by two servers that have none.
 #
+# How late answers are is asked at a rate that is the same for all and that each can well do, from
+# before the first SYN on (e2e/latency.c); wrk's own figure counts from when the connection stands.
+#
 # Processor time is that of all processes here, of the client and the servers too, with the softirqs
 # that run in them, as XDP on veth does: a control group's. What a balancer adds is that, a request,
 # less the same of the straight way in the same round. Where the kernel accounts softirqs apart it
@@ -25,7 +28,8 @@ BARE=198.51.100.12     # as bare.bpf.c has it
 AGENTLESS=198.51.100.13
 declare -A TO=([direct]=$STRAIGHT [weir]=$VIP4 [bare]=$BARE [haproxy]=192.0.2.12 [nginx]=192.0.2.13
 	[nftables]=192.0.2.14 [agentless]=$AGENTLESS)
-declare -A RATE=() CPU=() ADDED=() P99=() # by way: a value a round
+declare -A RATE=() CPU=() ADDED=() P99=() LATE=() # by way: a value a round
+STEADY=2000 # requests a second
 GROUP=${E2E_BENCH_GROUP-none}
 
 arguments=("$@")
@@ -194,6 +198,17 @@ run_way() {
 	P99[$way]+=" $4"
 }
 
+run_steady() {
+	local way=$1 line
+	line=$(in_ns client "$ROOT/build/bench/e2e/latency" "${TO[$way]}" 80 $STEADY \
+		"$SECONDS_EACH" 2>>"$DIR/latency.log")
+	# shellcheck disable=SC2086
+	set -- $line
+	[ $# = 5 ] && [ "$2" -gt 0 ] || fail "answers come steadily by way of $way: $line"
+	[ "$3" -le $(($2 / 100)) ] || fail "$3 of $2 requests failed by way of $way"
+	LATE[$way]+=" $5"
+}
+
 # less A B: each value of the list A less that of the straight way's.
 less() {
 	awk -v a="$1" -v b="$2" 'BEGIN {
@@ -216,10 +231,12 @@ row() {
 report() {
 	local way added='short connections: processor time added, a request'
 	local p99='short connections: 99th percentile of latency'
+	local late="$STEADY connections a second: 99th percentile of time"
 	for way in "${WAYS[@]}"; do
 		row "short connections: requests a second, $way" /s "${RATE[$way]}"
 		row "short connections: processor time of all, a request, $way" us "${CPU[$way]}"
 		row "$p99, $way" us "${P99[$way]}"
+		row "$late, $way" us "${LATE[$way]}"
 		ADDED[$way]=$(less "${CPU[$way]}" "${CPU[direct]}")
 	done
 	for way in bare haproxy nginx nftables; do
@@ -232,8 +249,12 @@ report() {
 			"$([ $way = nftables ] && say 0.75 || say 0.2)"
 		row "$added, weir and its agent (by $way)" us \
 			"$(less "${CPU[weir]}" "${CPU[agentless]}")" "$added, $way"
-		row "$p99, weir (by $way)" us "${P99[weir]}" "$p99, $way" 1
+		row "$late, weir (by $way)" us "${LATE[weir]}" "$late, $way" 1
 	done
+	for way in bare haproxy nginx nftables; do
+		row "$p99, weir (by $way)" us "${P99[weir]}" "$p99, $way"
+	done
+	row "$late, weir (by bare)" us "${LATE[weir]}" "$late, bare"
 }
 
 [ "$GROUP" != none ] || in_group
@@ -241,11 +262,14 @@ SOFTIRQ_THREADS=$(pgrep -x 'ksoftirqd/[0-9]+')
 for tool in wrk haproxy nft nginx; do
 	command -v $tool >/dev/null || die "$tool is missing: tools/deps --bench installs it"
 done
+# Others may work here meanwhile: how late an answer is would be how late they let it be.
+renice -n -19 -p $$ >/dev/null 2>&1 || say "e2e_bench: without priority" >&2
 netns_begin
 set_up >&2
 for ((round = 0; round < ROUNDS; round++)); do
 	for way in "${WAYS[@]}"; do
 		run_way "$way" >&2
+		run_steady "$way" >&2
 	done
 done
 report
