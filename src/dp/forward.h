@@ -133,10 +133,6 @@ PKT_INLINE int forward_rare(struct pkt_ctx *ctx, struct pkt *pkt, int verdict)
 /* What a plain packet's way could not do to its end (plain.h). */
 PKT_INLINE int forward_on(struct pkt_ctx *ctx, struct pkt *pkt, int verdict)
 {
-	if (verdict == PKT_FLOW)
-		return forward_send(ctx, pkt, choose_by_flow(ctx, pkt));
-	if (verdict == PKT_SLOT)
-		return forward_send(ctx, pkt, choose_further(ctx, pkt));
 	if (verdict == PKT_CHOSEN)
 		return forward_send(ctx, pkt, PKT_ON);
 	if (verdict == PKT_AGAIN)
