@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A plain packet's whole way in one stage: TCP or UDP for a service that asks for nothing special,
+ * A plain packet's whole way in one piece: TCP or UDP for a service that asks for nothing special,
  * whose slot is settled, IP in IP or in GUE, and it fits. What is not plain goes on from what is
- * known by then. A call costs as much as a look-up, and what several stages need is looked up in
- * each. A part of forward.h, which says what the includer supplies.
+ * known by then. No stage: a call costs more than a look-up, and what several stages need is looked
+ * up in each. A part of forward.h, which says what the includer supplies.
  */
 #pragma once
 
@@ -109,13 +109,11 @@ PKT_INLINE int plain_send(struct pkt_ctx *ctx, struct pkt *pkt)
 }
 
 /* A verdict; or PKT_CHOSEN, and PKT_AGAIN, for what is not plain. */
-PKT_STAGE int plain(struct pkt_ctx *ctx, struct pkt *pkt)
+PKT_INLINE int plain(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct abi_vip *vip = 0;
 	int verdict;
 
-	if (!ctx || !pkt)
-		return VERDICT_MALFORMED;
 	verdict = plain_find(ctx, pkt, &vip);
 	if (verdict != PKT_ON || !vip)
 		return verdict;
