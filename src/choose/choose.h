@@ -53,24 +53,41 @@ PKT_STAGE int choose_nobody(struct pkt_ctx *ctx, struct pkt *pkt)
 	return verdict == PKT_ON ? VERDICT_EMPTY : verdict;
 }
 
-/* Once the slot by the 5-tuple is known. Ends as choose_backend. */
+/*
+ * What a special service asks first: PKT_ON, with another slot or with pkt->backend where a policy
+ * says so; or a verdict.
+ */
+PKT_INLINE int choose_special(struct pkt_ctx *ctx, struct pkt *pkt, struct abi_service *service)
+{
+	int verdict = PKT_ON;
+
+	if (service->flags & ABI_SERVICE_SPECIAL & ~ABI_SERVICE_BY_POLICY)
+		verdict = special_may(service, pkt);
+	if (verdict == PKT_ON && service->flags & ABI_SERVICE_BY_POLICY)
+		verdict = policy(ctx, pkt, service);
+	return verdict;
+}
+
+/* The same as a stage, for those off the usual way. */
+PKT_STAGE int choose_special_rare(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct abi_service *service = pkt ? env_service(pkt->service) : 0;
+
+	return service && ctx ? choose_special(ctx, pkt, service) : VERDICT_EMPTY;
+}
+
+PKT_INLINE int choose_is_special(const struct abi_service *service)
+{
+	return service->flags & ABI_SERVICE_SPECIAL && env_has(ABI_HAS_SPECIAL);
+}
+
+/* Once the slot is known, and a special service has been asked. Ends as choose_backend. */
 PKT_INLINE int choose_in(struct pkt_ctx *ctx, struct pkt *pkt, const struct abi_service *service)
 {
-	if (service->flags & ABI_SERVICE_SPECIAL && env_has(ABI_HAS_SPECIAL)) {
-		int verdict = PKT_ON;
-
-		if (service->flags & ABI_SERVICE_SPECIAL & ~ABI_SERVICE_BY_POLICY)
-			verdict = special(ctx, pkt);
-		if (verdict == PKT_ON && service->flags & ABI_SERVICE_BY_POLICY)
-			verdict = policy_is_cid(service, pkt) ? policy_cid(ctx, pkt)
-							      : policy(ctx, pkt);
-		if (verdict != PKT_ON)
-			return verdict;
-		if (pkt->backend && env_has(ABI_HAS_TRACK) && service->flags & ABI_SERVICE_TRACK)
-			return choose_named(ctx, pkt);
-		if (pkt->backend)
-			return PKT_ON;
-	}
+	if (choose_is_special(service) && pkt->backend)
+		return env_has(ABI_HAS_TRACK) && service->flags & ABI_SERVICE_TRACK
+			       ? choose_named(ctx, pkt)
+			       : PKT_ON;
 	if (choose_tracks_all(service))
 		return dual_is(service) ? dual_by_flow(ctx, pkt) : choose_by_flow(ctx, pkt);
 	if (choose_is_settled(pkt))
@@ -82,19 +99,27 @@ PKT_INLINE int choose_in(struct pkt_ctx *ctx, struct pkt *pkt, const struct abi_
 PKT_STAGE int choose_backend(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct abi_service *service;
+	int verdict;
 
 	if (!pkt || !ctx)
 		return VERDICT_EMPTY;
 	service = choose_slot(pkt);
-	return service ? choose_in(ctx, pkt, service) : choose_nobody(ctx, pkt);
+	if (!service)
+		return choose_nobody(ctx, pkt);
+	verdict = choose_is_special(service) ? choose_special_rare(ctx, pkt) : PKT_ON;
+	return verdict == PKT_ON ? choose_in(ctx, pkt, service) : verdict;
 }
 
 /* The same where choose_slot has been. */
 PKT_STAGE int choose_further(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct abi_service *service = pkt ? env_service(pkt->service) : 0;
+	int verdict;
 
-	return service && ctx ? choose_in(ctx, pkt, service) : VERDICT_EMPTY;
+	if (!service || !ctx)
+		return VERDICT_EMPTY;
+	verdict = choose_is_special(service) ? choose_special(ctx, pkt, service) : PKT_ON;
+	return verdict == PKT_ON ? choose_in(ctx, pkt, service) : verdict;
 }
 
 /*
@@ -110,7 +135,7 @@ PKT_STAGE int choose_quoted(struct pkt_ctx *ctx, struct pkt *pkt)
 	service = choose_slot(pkt);
 	if (!service)
 		return choose_nobody(ctx, pkt);
-	if (service->flags & ABI_SERVICE_SPECIAL && env_has(ABI_HAS_SPECIAL)) {
+	if (choose_is_special(service)) {
 		int verdict = special(ctx, pkt);
 
 		if (verdict == PKT_ON && service->flags & ABI_SERVICE_BY_POLICY)

@@ -167,6 +167,28 @@ PKT_STAGE int choose_new_flow(struct pkt_ctx *ctx, struct pkt *pkt, struct flow 
 	return PKT_ON;
 }
 
+/*
+ * The usual case of the one before: the slot is settled, and there is room. Whether it is that;
+ * nothing is done else. Within its caller, where the entry has just been looked for.
+ */
+PKT_INLINE int choose_new_usual(struct pkt *pkt, struct flow *flow)
+{
+	struct abi_backend *backend;
+
+	if (flow->pin || pkt->labelled)
+		return 0;
+	backend = choose_settled(pkt);
+	if (!backend || !pkt->backend || !(backend->flags & ABI_BACKEND_KEEP) ||
+	    !entry_find_free(flow))
+		return 0;
+	if (!env_may_insert(env_node()->insert_limit, flow->tick) ||
+	    !entry_write_for(flow, backend, pkt->backend, flow_next_state(FLOW_NONE, pkt)))
+		env_event(ABI_EVENT_FLOW_SKIPPED);
+	else
+		env_event(ABI_EVENT_FLOW_NEW);
+	return 1;
+}
+
 /* The flow's entry decides where there is one that holds; else it is as if the flow were new. */
 PKT_STAGE int choose_by_flow(struct pkt_ctx *ctx, struct pkt *pkt)
 {
@@ -184,6 +206,8 @@ PKT_STAGE int choose_by_flow(struct pkt_ctx *ctx, struct pkt *pkt)
 	}
 	service = env_service(pkt->service);
 	if (service && service->flags & ABI_SERVICE_FLIP && choose_by_old_flow(ctx, pkt, &flow))
+		return PKT_ON;
+	if (choose_new_usual(pkt, &flow))
 		return PKT_ON;
 	return choose_new_flow(ctx, pkt, &flow);
 }

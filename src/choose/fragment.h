@@ -187,16 +187,25 @@ PKT_INLINE int fragment_choose_alike(struct pkt_ctx *ctx, struct pkt *pkt,
 	return piece_by_slot(ctx, pkt, service);
 }
 
-/* Both end as the one before. Here it is the way of any packet of the flow that is left. */
-PKT_INLINE int fragment_choose_first(struct pkt_ctx *ctx, struct pkt *pkt,
-				     const struct abi_service *service)
+/* Is it a piece that goes the way of any packet of its flow, and has others follow it? */
+PKT_STAGE int fragment_leads(struct pkt *pkt)
 {
-	int verdict = choose_backend(ctx, pkt);
+	struct abi_service *service = pkt ? env_service(pkt->service) : 0;
+
+	return service && env_has(ABI_HAS_FRAGMENT) && !pkt->later &&
+	       piece_needs_entry(service, pkt);
+}
+
+/* Such a one, once pkt->backend is its flow's: the datagram's entry. Ends as choose_backend. */
+PKT_STAGE int fragment_lead(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct abi_service *service = pkt ? env_service(pkt->service) : 0;
 	struct flow flow = {};
+	int verdict = PKT_ON;
 	__u32 named;
 
-	if (verdict != PKT_ON || !pkt->backend)
-		return verdict;
+	if (!ctx || !service || !env_has(ABI_HAS_FRAGMENT))
+		return VERDICT_FRAGMENT;
 	named = (__u32)fragment_look(pkt, &flow);
 	if (named == pkt->service && fragment_holds(&flow))
 		fragment_follow(pkt, &flow);
@@ -228,15 +237,13 @@ PKT_INLINE int fragment_choose_later(struct pkt_ctx *ctx, struct pkt *pkt,
 	return PKT_ON;
 }
 
-/* Once it is known whose piece it is. Ends as choose_backend. */
+/* Of any other piece, once it is known whose it is. Ends as choose_backend. */
 PKT_STAGE int fragment_choose(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct abi_service *service = pkt ? env_service(pkt->service) : 0;
 
 	if (!ctx || !service || !env_has(ABI_HAS_FRAGMENT))
 		return VERDICT_FRAGMENT;
-	if (!piece_needs_entry(service, pkt))
-		return fragment_choose_alike(ctx, pkt, service);
-	return pkt->later ? fragment_choose_later(ctx, pkt, service)
-			  : fragment_choose_first(ctx, pkt, service);
+	return piece_needs_entry(service, pkt) ? fragment_choose_later(ctx, pkt, service)
+					       : fragment_choose_alike(ctx, pkt, service);
 }

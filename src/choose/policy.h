@@ -113,12 +113,12 @@ PKT_INLINE int policy_take(struct pkt *pkt, struct abi_server *server, __u64 key
 }
 
 /* Whether the id is that of a backend that may have flows; then pkt->backend is it. */
-PKT_STAGE int policy_server(struct pkt *pkt, __u32 id)
+PKT_INLINE int policy_server(struct pkt *pkt, __u32 id)
 {
 	__u64 key;
 	__u32 place;
 
-	if (!pkt || !id)
+	if (!id)
 		return 0;
 	key = abi_server_key(pkt->table_first, id);
 	place = (__u32)pkt_hash_end(pkt_hash_add(env_node()->vip_secret, key));
@@ -169,22 +169,18 @@ PKT_INLINE void policy_label(const struct pkt_ctx *ctx, struct pkt *pkt,
 }
 
 /* For UDP. An id that names no server leaves the slot, or the flow's entry, to decide. */
-PKT_STAGE int policy_cid(struct pkt_ctx *ctx, struct pkt *pkt)
+PKT_INLINE void policy_cid(struct pkt_ctx *ctx, struct pkt *pkt, const struct abi_service *service)
 {
-	struct abi_service *service = pkt ? env_service(pkt->service) : 0;
 	struct l4_quic_cid cid = {};
 	__u32 id;
 
-	if (!service || !ctx)
-		return VERDICT_EMPTY;
 	if (!l4_quic_find_cid(ctx, pkt, &cid))
-		return PKT_ON;
+		return;
 	id = service->cid == ABI_CID_KATRAN
 		     ? l4_quic_server_katran(&cid)
 		     : l4_quic_server(&cid, service->cid_config, service->cid_length);
 	if (policy_server(pkt, id))
 		pkt->why = WHY_CID;
-	return PKT_ON;
 }
 
 /* For TCP. */
@@ -209,12 +205,8 @@ PKT_INLINE int policy_is_cid(const struct abi_service *service, const struct pkt
 }
 
 /* Sets pkt->slot by the service's policy, and pkt->backend where an id names it; or a verdict. */
-PKT_STAGE int policy(struct pkt_ctx *ctx, struct pkt *pkt)
+PKT_INLINE int policy(struct pkt_ctx *ctx, struct pkt *pkt, const struct abi_service *service)
 {
-	struct abi_service *service = pkt ? env_service(pkt->service) : 0;
-
-	if (!service || !ctx)
-		return VERDICT_EMPTY;
 	/* A SYN has no option yet: its connection's server is still to be chosen. */
 	if (service->flags & ABI_SERVICE_SERVER_ID && pkt->proto == IPPROTO_TCP &&
 	    !(pkt->tcp_flags & PKT_TCP_SYN)) {
@@ -224,8 +216,8 @@ PKT_STAGE int policy(struct pkt_ctx *ctx, struct pkt *pkt)
 			return verdict;
 	}
 	if (policy_is_cid(service, pkt))
-		return policy_cid(ctx, pkt);
-	if (policy_is_label(service, pkt))
+		policy_cid(ctx, pkt, service);
+	else if (policy_is_label(service, pkt))
 		policy_label(ctx, pkt, service);
 	else if (policy_is_tuple(service->policy))
 		pkt->slot = policy_slot(service, policy_hash(service, pkt));

@@ -53,12 +53,8 @@ PKT_INLINE int special_begins(const struct pkt *pkt)
 }
 
 /* Before the choice: PKT_ON or a verdict. */
-PKT_STAGE int special(struct pkt_ctx *ctx, struct pkt *pkt)
+PKT_INLINE int special_may(const struct abi_service *service, struct pkt *pkt)
 {
-	struct abi_service *service = pkt ? env_service(pkt->service) : 0;
-
-	if (!service || !ctx)
-		return VERDICT_EMPTY;
 	if (service->flags & ABI_SERVICE_ACCESS && !special_is_allowed(service, pkt)) {
 		pkt->why = WHY_ACL;
 		return VERDICT_DENIED;
@@ -70,4 +66,12 @@ PKT_STAGE int special(struct pkt_ctx *ctx, struct pkt *pkt)
 	if (service->flags & ABI_SERVICE_MSS && special_begins(pkt))
 		pkt->seldom |= PKT_SELDOM_MSS;
 	return PKT_ON;
+}
+
+/* The same as a stage, for those off the usual way. */
+PKT_STAGE int special(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	struct abi_service *service = pkt ? env_service(pkt->service) : 0;
+
+	return service && ctx ? special_may(service, pkt) : VERDICT_EMPTY;
 }

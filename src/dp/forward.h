@@ -107,6 +107,17 @@ PKT_INLINE int forward_unwrap(struct pkt_ctx *ctx, struct pkt *pkt)
 	return verdict == PKT_ON ? forward_classify(ctx, pkt) : verdict;
 }
 
+/* Once it is known whose piece it is. Ends as choose_backend. */
+PKT_INLINE int forward_piece(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	int verdict;
+
+	if (!fragment_leads(pkt))
+		return fragment_choose(ctx, pkt);
+	verdict = choose_backend(ctx, pkt);
+	return verdict == PKT_ON && pkt->backend ? fragment_lead(ctx, pkt) : verdict;
+}
+
 /*
  * What is not simply a packet for a service. One step after the other here, not one within the
  * other: calls go eight deep at most, and their stacks together are half a kilobyte.
@@ -122,7 +133,7 @@ PKT_INLINE int forward_rare(struct pkt_ctx *ctx, struct pkt *pkt, int verdict)
 	if (verdict == PKT_ON)
 		verdict = choose_backend(ctx, pkt);
 	else if (verdict == PKT_PIECE)
-		verdict = fragment_choose(ctx, pkt);
+		verdict = forward_piece(ctx, pkt);
 	else if (verdict == PKT_CHOSEN)
 		verdict = PKT_ON;
 	verdict = forward_send(ctx, pkt, verdict);
@@ -133,10 +144,6 @@ PKT_INLINE int forward_rare(struct pkt_ctx *ctx, struct pkt *pkt, int verdict)
 /* What a plain packet's way could not do to its end (plain.h). */
 PKT_INLINE int forward_on(struct pkt_ctx *ctx, struct pkt *pkt, int verdict)
 {
-	if (verdict == PKT_FLOW)
-		return forward_send(ctx, pkt, choose_by_flow(ctx, pkt));
-	if (verdict == PKT_SLOT)
-		return forward_send(ctx, pkt, choose_further(ctx, pkt));
 	if (verdict == PKT_CHOSEN)
 		return forward_send(ctx, pkt, PKT_ON);
 	if (verdict == PKT_AGAIN)

@@ -73,6 +73,13 @@ COUNTERS(event_counts, __u64, ABI_EVENTS);
 COUNTERS(windows, struct window, WINDOWS);
 COUNTERS(rates, __u64, ABI_SERVICES);
 
+/* The time, and at which of the kernel's ticks it was asked. */
+struct clock {
+	__u64 ticks;
+	__u64 ns;
+};
+COUNTERS(clocks, struct clock, 1);
+
 static __always_inline void *at(void *map, __u32 index)
 {
 	return bpf_map_lookup_elem(map, &index);
@@ -96,9 +103,27 @@ static __always_inline __u32 env_prefix(__u32 list, __u8 version, const struct p
 	return value ? *value : 0;
 }
 
+/*
+ * The kernel's coarse clock goes on with its ticks, and nobody else needs to ask it: two calls, and
+ * a return is dear where processors are guarded against forged ones. A core's own.
+ */
+static __always_inline __u64 now_ns(void)
+{
+	struct clock *clock = at(&clocks, 0);
+	__u64 ticks = bpf_jiffies64();
+
+	if (!clock)
+		return 0;
+	if (clock->ticks != ticks) {
+		clock->ticks = ticks;
+		clock->ns = bpf_ktime_get_coarse_ns();
+	}
+	return clock->ns;
+}
+
 static __always_inline __u64 env_now_ns(void)
 {
-	return env_has(ABI_HAS_TRACE) ? this_node.clock_ns : bpf_ktime_get_coarse_ns();
+	return env_has(ABI_HAS_TRACE) ? this_node.clock_ns : now_ns();
 }
 
 static __always_inline int env_swap(__u64 *to, __u64 old, __u64 new)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A plain packet's whole way in one stage: TCP or UDP for a service that asks for nothing special,
+ * A plain packet's whole way in one piece: TCP or UDP for a service that asks for nothing special,
  * whose slot is settled, IP in IP or in GUE, and it fits. What is not plain goes on from what is
- * known by then. A call costs as much as a look-up, and what several stages need is looked up in
- * each. A part of forward.h, which says what the includer supplies.
+ * known by then. No stage: a call costs more than a look-up, and what several stages need is looked
+ * up in each. A part of forward.h, which says what the includer supplies.
  */
 #pragma once
 
@@ -49,35 +49,58 @@ PKT_INLINE int plain_wrap(struct pkt_ctx *ctx, const struct pkt *pkt,
 	return wrap_done(ctx, backend, wrap_in(ctx, pkt, backend, mode));
 }
 
+/* What asks for more than an entry of the flow's, or none. */
+#define PLAIN_FURTHER (ABI_SERVICE_SPECIAL | ABI_SERVICE_DUAL)
+
 /* What of the service's flags this packet meets: an MSS is a SYN's alone. */
 PKT_INLINE __u32 plain_flags(const struct abi_service *service, const struct pkt *pkt)
 {
 	return special_begins(pkt) ? service->flags : service->flags & ~(__u32)ABI_SERVICE_MSS;
 }
 
-/* Who is not plain: PKT_FLOW where the flow's entry decides, and nothing before it. */
-PKT_INLINE int plain_not(__u32 flags)
+/*
+ * Whom a packet goes to that its slot's word alone does not decide for; else NULL, and `ret` is a
+ * verdict, or PKT_CHOSEN where wrapping it is no plain thing.
+ */
+PKT_INLINE struct abi_backend *plain_choose(struct pkt_ctx *ctx, struct pkt *pkt,
+					    const struct abi_service *service, int *ret)
 {
-	return flags & (ABI_SERVICE_SPECIAL | ABI_SERVICE_DUAL) || !env_has(ABI_HAS_TRACK)
-		       ? PKT_SLOT
-		       : PKT_FLOW;
+	int is_by_flow = choose_tracks(service) && !(plain_flags(service, pkt) & PLAIN_FURTHER);
+	int verdict = is_by_flow ? choose_by_flow(ctx, pkt) : choose_further(ctx, pkt);
+
+	if (verdict != PKT_ON)
+		*ret = verdict;
+	return verdict == PKT_ON && pkt->backend && !pkt->seldom ? env_backend(pkt->backend) : 0;
 }
 
-/* Once its service is known. PKT_SLOT, PKT_CHOSEN, PKT_AGAIN, or a verdict. */
+/* Whom the packet goes to; NULL as plain_choose. */
+PKT_INLINE struct abi_backend *plain_backend(struct pkt_ctx *ctx, struct pkt *pkt,
+					     const struct abi_service *service, int *ret)
+{
+	const __u32 asks = ABI_SERVICE_SPECIAL | ABI_SERVICE_TRACK | ABI_SERVICE_FLIP;
+	struct abi_backend *backend;
+
+	if (!(service->flags & asks) || !(plain_flags(service, pkt) & asks)) {
+		backend = choose_settled(pkt);
+		if (backend && pkt->backend)
+			return backend;
+	}
+	return plain_choose(ctx, pkt, service, ret);
+}
+
+/* Once its service is known. PKT_CHOSEN, PKT_AGAIN, or a verdict. */
 PKT_INLINE int plain_send(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct abi_service *service = choose_slot(pkt);
-	const __u32 asks = ABI_SERVICE_SPECIAL | ABI_SERVICE_TRACK | ABI_SERVICE_FLIP;
 	const __u32 needs = ABI_BACKEND_NEIGH | ABI_BACKEND_TAGGED;
 	struct abi_backend *backend;
+	int verdict = PKT_CHOSEN;
 
 	if (!service)
 		return PKT_AGAIN;
-	if (service->flags & asks && plain_flags(service, pkt) & asks)
-		return plain_not(plain_flags(service, pkt));
-	backend = choose_settled(pkt);
-	if (!backend || !pkt->backend)
-		return choose_tracks(service) ? plain_not(plain_flags(service, pkt)) : PKT_SLOT;
+	backend = plain_backend(ctx, pkt, service, &verdict);
+	if (!backend)
+		return verdict;
 	if ((backend->flags & needs) != ABI_BACKEND_NEIGH)
 		return PKT_CHOSEN;
 	if (pkt->mode == TUNNEL_IPIP)
@@ -85,14 +108,12 @@ PKT_INLINE int plain_send(struct pkt_ctx *ctx, struct pkt *pkt)
 	return pkt->mode == TUNNEL_GUE ? plain_wrap(ctx, pkt, backend, TUNNEL_GUE) : PKT_CHOSEN;
 }
 
-/* A verdict; or PKT_SLOT, PKT_FLOW, PKT_CHOSEN, and PKT_AGAIN for what is not plain. */
-PKT_STAGE int plain(struct pkt_ctx *ctx, struct pkt *pkt)
+/* A verdict; or PKT_CHOSEN, and PKT_AGAIN, for what is not plain. */
+PKT_INLINE int plain(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct abi_vip *vip = 0;
 	int verdict;
 
-	if (!ctx || !pkt)
-		return VERDICT_MALFORMED;
 	verdict = plain_find(ctx, pkt, &vip);
 	if (verdict != PKT_ON || !vip)
 		return verdict;

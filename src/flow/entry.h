@@ -137,14 +137,37 @@ PKT_INLINE int entry_find_place(struct flow *flow, int redundant)
 	return 1;
 }
 
+/* An empty place in the flow's first bucket, if none there is its own. Whether there is one. */
+PKT_INLINE int entry_find_free(struct flow *flow)
+{
+	struct abi_bucket *bucket = env_bucket(flow->buckets[0]);
+	__u32 place = ABI_BUCKET_FLOWS;
+
+	if (!bucket)
+		return 0;
+	for (__u32 i = ABI_BUCKET_FLOWS; i-- > 0;) {
+		__u64 pin = *(volatile __u64 *)&bucket->flows[i].pin;
+
+		if (!pin)
+			place = i;
+		else if (*(volatile __u64 *)&bucket->flows[i].key == flow->key)
+			return 0;
+	}
+	if (place == ABI_BUCKET_FLOWS)
+		return 0;
+	flow->bucket = flow->buckets[0];
+	flow->place = place;
+	return 1;
+}
+
 /* Over what is at the flow's place, if it is still there. Returns whether. */
-PKT_INLINE int entry_write(struct flow *flow, __u32 index, __u32 state)
+PKT_INLINE int entry_write_for(struct flow *flow, const struct abi_backend *backend, __u32 index,
+			       __u32 state)
 {
 	struct abi_bucket *bucket = env_bucket(flow->bucket);
-	struct abi_backend *backend = env_backend(index);
 	struct abi_flow *entry;
 
-	if (!bucket || !backend)
+	if (!bucket)
 		return 0;
 	entry = &bucket->flows[flow->place & (ABI_BUCKET_FLOWS - 1)];
 	if (!env_swap(&entry->pin, flow->pin, FLOW_BUSY))
@@ -152,6 +175,13 @@ PKT_INLINE int entry_write(struct flow *flow, __u32 index, __u32 state)
 	env_store(&entry->key, flow->key);
 	env_store(&entry->pin, flow_pin(flow->slot, index, backend->generation, state, flow->tick));
 	return 1;
+}
+
+PKT_INLINE int entry_write(struct flow *flow, __u32 index, __u32 state)
+{
+	struct abi_backend *backend = env_backend(index);
+
+	return backend && entry_write_for(flow, backend, index, state);
 }
 
 /*

@@ -93,18 +93,16 @@ PKT_INLINE int pkt_adjust_tail(struct pkt_ctx *ctx, int bytes)
 
 /*
  * What a stage returns for "go on"; everything else is a verdict. PKT_PIECE: its service is known,
- * and it is a piece of a datagram (choose/fragment.h). PKT_SLOT: its service and its slot are known
- * (dp/plain.h); PKT_FLOW: and that its flow's entry decides; PKT_AGAIN: nothing is, it is to begin
- * anew. PKT_CHOSEN: its backend is known too, what is left is to wrap it. That is not done where it
- * is found: calls go eight deep at most, and their stacks together are half a kilobyte.
+ * and it is a piece of a datagram (choose/fragment.h). PKT_AGAIN: nothing is known (dp/plain.h), it
+ * is to begin anew. PKT_CHOSEN: its backend is known too, what is left is to wrap it. That is not
+ * done where it is found: calls go eight deep at most, and their stacks together are half a
+ * kilobyte.
  */
 enum {
 	PKT_ON = -1,
 	PKT_CHOSEN = -2,
 	PKT_PIECE = -3,
-	PKT_SLOT = -4,
-	PKT_FLOW = -5,
-	PKT_AGAIN = -6,
+	PKT_AGAIN = -4,
 };
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
