@@ -17,7 +17,7 @@ struct abi_steer_link {
 	__u32 ifindex;
 	__u16 first;
 	__u16 queues;
-};
+} __attribute__((aligned(8)));
 
 struct abi_steer {
 	__u32 packet_max; /* the longest IP packet that fits every path, with what is added to it */

@@ -73,6 +73,8 @@ static int make_umem(struct xsk_port *port, struct err *err)
 		port->memory = NULL;
 		return err_set(err, -ENOMEM, "out of memory for frames");
 	}
+	/* Whoever is called from here has no part in it. */
+	madvise(port->memory, size, MADV_DONTFORK);
 	error = xsk_umem__create(&port->umem, port->memory, size, &port->fill, &port->completed,
 				 &config);
 	if (!error)

@@ -77,19 +77,29 @@ static int make_path(struct dp *dp, struct path *path, struct native_counts *cou
 
 /* --- workers come and go --- */
 
-/* Whoever is amid the program has given it what it will. */
-static void stop(struct dp *dp, struct place *place)
+static void end(struct place *place)
 {
-	uint32_t key = (uint32_t)(place - dp->xsk->places);
-
-	if (!place->worker)
-		return;
-	bpf_map_delete_elem(bpf_map__fd(dp->skel->maps.sockets), &key);
-	dp_wait_kernel();
 	xsk_worker_close(place->worker);
 	native_free(place->path.native);
 	place->worker = NULL;
 	place->path.native = NULL;
+}
+
+/* First no packet comes any more: whoever is amid the program has given it what it will. */
+static void stop(struct dp *dp, uint32_t first, uint32_t count)
+{
+	bool any = false;
+
+	for (uint32_t key = first; key < first + count; key++) {
+		if (!dp->xsk->places[key].worker)
+			continue;
+		any = true;
+		bpf_map_delete_elem(bpf_map__fd(dp->skel->maps.sockets), &key);
+	}
+	if (any)
+		dp_wait_kernel();
+	for (uint32_t key = first; key < first + count; key++)
+		end(&dp->xsk->places[key]);
 }
 
 static bool is_generic(const struct dp *dp, const char *interface)
@@ -125,12 +135,8 @@ static int start(struct dp *dp, struct place *place, struct err *err)
 			err_set(err, error, "%s, queue %u: the kernel does not take the socket: %s",
 				place->interface, place->queue, strerror(-error));
 	}
-	if (!error)
-		return 0;
-	xsk_worker_close(place->worker);
-	native_free(place->path.native);
-	place->worker = NULL;
-	place->path.native = NULL;
+	if (error)
+		end(place);
 	return error;
 }
 
@@ -182,10 +188,9 @@ static void follow_link(struct dp *dp, uint32_t at)
 
 	if (link.ifindex == ifindex)
 		return;
-	for (uint32_t i = 0; i < link.queues; i++) {
-		stop(dp, &xsk->places[link.first + i]);
+	stop(dp, link.first, link.queues);
+	for (uint32_t i = 0; i < link.queues; i++)
 		xsk->places[link.first + i].ifindex = ifindex;
-	}
 	link.ifindex = ifindex;
 	set_link(xsk, at, link);
 }
@@ -239,8 +244,7 @@ void xsk_close(struct dp *dp)
 {
 	if (!dp->xsk)
 		return;
-	for (uint32_t i = 0; i < dp->xsk->given; i++)
-		stop(dp, &dp->xsk->places[i]);
+	stop(dp, 0, dp->xsk->given);
 	xsk_counts_close(&dp->xsk->counts);
 	free(dp->xsk);
 	dp->xsk = NULL;

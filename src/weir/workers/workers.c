@@ -196,6 +196,11 @@ static json_t *report_worker(const struct xsk_seen *seen)
 			 (json_int_t)figures->other);
 }
 
+uint32_t workers_missing(const struct app *app)
+{
+	return app->workers ? app->workers->missing : 0;
+}
+
 const char *workers_engine(const struct conf *conf)
 {
 	return conf->node.engine == CONF_ENGINE_AF_XDP ? "af_xdp" : "xdp";

@@ -25,6 +25,8 @@ void workers_close(struct app *app);
 void workers_expect_mtu(struct app *app, uint32_t mtu);
 void workers_expect_conf(struct app *app, const struct conf *conf);
 
+/* How many queues lack theirs. */
+uint32_t workers_missing(const struct app *app);
 /* As it is written in the file. */
 const char *workers_engine(const struct conf *conf);
 /* null with engine xdp. */
