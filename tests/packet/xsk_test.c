@@ -37,12 +37,13 @@
 #include "pkt/ctx.h"
 #include "tests/lib/frame/frame.h"
 #include "tests/lib/rows/packets.h"
+#include "tests/lib/run/xsk_lab.h"
 #include "tests/lib/world/world.h"
 
 enum {
 	/* What fits WORLD_SMALL's path, too, with the most that a mode adds. */
 	PACKET_MAX = WORLD_SMALL_MTU - 80,
-	WAIT_MS = 10000,
+	FLOWS = 200,
 	CHUNK_HEADROOM = XSK_CHUNK - XSK_FRAME_MAX,
 };
 
@@ -209,161 +210,42 @@ static void test_in_place(void **state)
 
 /* --- over a veth --- */
 
-static struct {
-	struct dp *dp;
-	int far_fd, away_fd; /* packet sockets at the other ends */
-	uint32_t ifindex, away_ifindex;
-} lab;
-
-static void shell(const char *command)
-{
-	if (system(command))
-		fail_msg("failed: %s", command);
-}
-
-static int open_end(const char *interface)
-{
-	struct sockaddr_ll end = {
-		.sll_family = AF_PACKET,
-		.sll_protocol = PKT_BE16(ETH_P_ALL),
-		.sll_ifindex = (int)if_nametoindex(interface),
-	};
-	const int on = 1;
-	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	assert_return_code(fd, errno);
-	setsockopt(fd, SOL_PACKET, PACKET_AUXDATA, &on, sizeof(on));
-	setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof(on));
-	assert_return_code(bind(fd, (struct sockaddr *)&end, sizeof(end)), errno);
-	return fd;
-}
-
-/* The kernel takes the outer tag off a frame, and tells of it beside. */
-static size_t put_tag_back(const struct msghdr *message, uint8_t *bytes, size_t length)
-{
-	for (struct cmsghdr *at = CMSG_FIRSTHDR(message); at;
-	     at = CMSG_NXTHDR((struct msghdr *)message, at)) {
-		struct tpacket_auxdata aux;
-		uint16_t tag[2];
-
-		if (at->cmsg_type != PACKET_AUXDATA)
-			continue;
-		memcpy(&aux, CMSG_DATA(at), sizeof(aux));
-		if (!(aux.tp_status & TP_STATUS_VLAN_VALID))
-			continue;
-		tag[0] = PKT_BE16(aux.tp_vlan_tpid);
-		tag[1] = PKT_BE16(aux.tp_vlan_tci);
-		memmove(bytes + 16, bytes + 12, length - 12);
-		memcpy(bytes + 12, tag, sizeof(tag));
-		return length + sizeof(tag);
-	}
-	return length;
-}
-
-/* The next frame there; 0: none came in time. */
-static size_t receive(int fd, uint8_t *bytes, size_t room)
-{
-	struct pollfd poller = {.fd = fd, .events = POLLIN};
-	uint8_t control[256];
-	struct iovec part = {bytes, room - 4};
-	struct msghdr message = {.msg_iov = &part,
-				 .msg_iovlen = 1,
-				 .msg_control = control,
-				 .msg_controllen = sizeof(control)};
-	ssize_t length;
-
-	if (poll(&poller, 1, WAIT_MS) != 1)
-		return 0;
-	length = recvmsg(fd, &message, 0);
-	return length < 0 ? 0 : put_tag_back(&message, bytes, (size_t)length);
-}
-
-/* The world's interfaces are not those of this machine. */
-static void move_world(struct dp_tables *tables)
-{
-	for (uint32_t i = 1; i < WORLD_BACKENDS; i++) {
-		struct abi_backend *backend = &tables->backends[i];
-
-		if (backend->ifindex == WORLD_IFINDEX)
-			backend->ifindex = lab.ifindex;
-		else if (backend->ifindex == WORLD_AWAY_IFINDEX)
-			backend->ifindex = lab.away_ifindex;
-	}
-}
-
-static void open_lab(void)
-{
-	const struct dp_options options = {
-		.flow_entries = WORLD_FLOWS, .features = (uint32_t)ABI_HAS_ALL, .steers = true};
-	struct err err;
-
-	assert_return_code(unshare(CLONE_NEWNET), errno);
-	shell("sysctl -qw net.ipv6.conf.default.disable_ipv6=1");
-	shell("ip link add v0 type veth peer name v1 && ip link add v2 type veth peer name v3");
-	shell("for link in v0 v1 v2 v3; do ip link set $link up || exit 1; done");
-	lab.ifindex = if_nametoindex("v0");
-	lab.away_ifindex = if_nametoindex("v2");
-	lab.far_fd = open_end("v1");
-	lab.away_fd = open_end("v3");
-	if (dp_open(&options, &lab.dp, &err) || dp_attach(lab.dp, "v0", LINK_XDP_NATIVE, &err) ||
-	    xsk_open(lab.dp, 1, &err) || xsk_look(lab.dp, &err))
-		fail_msg("%s", err.text);
-	world_fill(dp_tables(lab.dp));
-	move_world(dp_tables(lab.dp));
-	xsk_set_packet_max(lab.dp, PACKET_MAX);
-}
-
-static void close_lab(void)
-{
-	dp_close(lab.dp);
-	close(lab.far_fd);
-	close(lab.away_fd);
-}
-
-static struct xsk_figures figures(void)
-{
-	struct xsk_seen seen;
-
-	assert_int_equal(xsk_count(lab.dp), 1);
-	assert_true(xsk_see(lab.dp, 0, &seen));
-	return seen.figures;
-}
-
 /* What leaves nowhere is seen by its counters. */
 static void wait_for_count(const char *name, uint32_t verdict, uint64_t verdicts, uint64_t received)
 {
-	uint64_t end_ms = time_now_ms() + WAIT_MS;
+	uint64_t end_ms = time_now_ms() + XSK_LAB_WAIT_MS;
 
-	while (dp_verdict_count(lab.dp, verdict).packets < verdicts ||
-	       figures().received < received) {
+	while (dp_verdict_count(xsk_lab.dp, verdict).packets < verdicts ||
+	       xsk_lab_figures().received < received) {
 		if (time_now_ms() > end_ms)
 			fail_msg("%s: it is not counted", name);
 		sched_yield();
 	}
-	assert_int_equal(dp_verdict_count(lab.dp, verdict).packets, verdicts);
-	assert_int_equal(figures().received, received);
+	assert_int_equal(dp_verdict_count(xsk_lab.dp, verdict).packets, verdicts);
 }
 
 static void run_row(const struct packet_row *row, const struct frame *frame)
 {
 	static struct outcome wanted;
 	static uint8_t bytes[FRAME_MAX];
-	uint64_t before, received = figures().received;
+	uint64_t before, received = xsk_lab_figures().received;
 	uint32_t action;
 	size_t length;
 
 	run_native(frame, &wanted);
 	action = action_of(wanted.verdict);
-	before = dp_verdict_count(lab.dp, wanted.verdict).packets;
-	world_forget_flows(dp_tables(lab.dp));
-	assert_int_equal(send(lab.far_fd, frame->bytes, frame->length, 0), frame->length);
+	before = dp_verdict_count(xsk_lab.dp, wanted.verdict).packets;
+	world_forget_flows(dp_tables(xsk_lab.dp));
+	assert_int_equal(send(xsk_lab.far_fd, frame->bytes, frame->length, 0), frame->length);
 	if (action == XDP_TX || action == XDP_REDIRECT) {
-		length = receive(action == XDP_TX ? lab.far_fd : lab.away_fd, bytes, sizeof(bytes));
+		length = xsk_lab_receive(action == XDP_TX ? xsk_lab.far_fd : xsk_lab.away_fd, bytes,
+					 sizeof(bytes));
 		if (length != wanted.length || memcmp(bytes, wanted.bytes, length))
 			fail_msg("%s: %zu bytes came, %zu are right", row->name, length,
 				 wanted.length);
 	}
 	wait_for_count(row->name, wanted.verdict, before + 1, received + 1);
+	assert_int_equal(xsk_lab_figures().received, received + 1);
 }
 
 static void test_over_veth(void **state)
@@ -377,7 +259,7 @@ static void test_over_veth(void **state)
 		print_message("skip: AF_XDP needs root\n");
 		skip();
 	}
-	open_lab();
+	xsk_lab_open(1, 1, PACKET_MAX);
 	for (size_t i = 0; i < packet_row_count; i++) {
 		frame_build(&packet_rows[i].spec, &frame);
 		if (!is_steered(&frame))
@@ -385,11 +267,107 @@ static void test_over_veth(void **state)
 		run_row(&packet_rows[i], &frame);
 		ran++;
 	}
-	end = figures();
+	end = xsk_lab_figures();
 	assert_true(ran >= 500);
 	assert_int_equal(end.received, ran);
 	assert_int_equal(end.refused + end.late + end.ring_full + end.other, 0);
-	close_lab();
+	xsk_lab_close();
+}
+
+/* Where there are more queues than workers the kernel forwards what comes at the others. */
+static void test_more_queues(void **state)
+{
+	uint64_t received;
+	struct frame frame;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	xsk_lab_open(4, 2, PACKET_MAX);
+	for (uint16_t port = 1; port <= FLOWS; port++) {
+		const struct frame_spec spec = {
+			.src = WORLD_CLIENT4, .dst = WORLD_ONE4_VIP4, .sport = port};
+
+		frame_build(&spec, &frame);
+		assert_int_equal(send(xsk_lab.far_fd, frame.bytes, frame.length, 0), frame.length);
+		wait_for_count("a flow", VERDICT_FORWARDED, port, 0);
+	}
+	/* By the hash of so many flows, each queue gets some. */
+	received = xsk_lab_figures().received;
+	assert_in_range(received, 1, FLOWS - 1);
+	xsk_lab_close();
+}
+
+/* One frame through a worker. */
+static void pass_one(void)
+{
+	static uint8_t bytes[FRAME_MAX];
+	const struct frame_spec spec = {.src = WORLD_CLIENT4, .dst = WORLD_ONE4_VIP4};
+	uint64_t before = xsk_lab_figures().received;
+	struct frame frame;
+
+	frame_build(&spec, &frame);
+	assert_int_equal(send(xsk_lab.far_fd, frame.bytes, frame.length, 0), frame.length);
+	assert_int_equal(xsk_lab_receive(xsk_lab.far_fd, bytes, sizeof(bytes)), frame.length + 20);
+	wait_for_count("one", VERDICT_FORWARDED,
+		       dp_verdict_count(xsk_lab.dp, VERDICT_FORWARDED).packets, before + 1);
+}
+
+/* An interface goes down and up; it is deleted, and one of its name made. */
+static void test_links(void **state)
+{
+	struct err err;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	xsk_lab_open(1, 1, PACKET_MAX);
+	pass_one();
+	xsk_lab_shell("ip link set v0 down && ip link set v0 up");
+	pass_one();
+	xsk_lab_shell("ip link del v0");
+	close(xsk_lab.far_fd);
+	assert_int_equal(xsk_look(xsk_lab.dp, &err), 0);
+	assert_int_equal(xsk_lab_figures().received, 0);
+	xsk_lab_link();
+	xsk_lab_lead();
+	assert_int_equal(dp_reattach(xsk_lab.dp, 0, &err), 0);
+	assert_int_equal(xsk_look(xsk_lab.dp, &err), 0);
+	pass_one();
+	assert_int_equal(xsk_lab_figures().received, 1);
+	xsk_lab_close();
+}
+
+/* A queue that another socket has: it is said, the kernel forwards, and then it is to be had. */
+static void test_busy_queue(void **state)
+{
+	static uint8_t bytes[FRAME_MAX];
+	const struct frame_spec spec = {.src = WORLD_CLIENT4, .dst = WORLD_ONE4_VIP4};
+	uint64_t end_ms = time_now_ms() + XSK_LAB_WAIT_MS;
+	struct xsk_port other;
+	struct frame frame;
+	struct err err;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	xsk_lab_open(1, 1, PACKET_MAX);
+	xsk_close(xsk_lab.dp);
+	while (xsk_port_open("v0", 0, false, &other, &err) == -EBUSY && time_now_ms() < end_ms)
+		sched_yield();
+	assert_non_null(other.socket);
+	assert_int_equal(xsk_open(xsk_lab.dp, 1, &err), 0);
+	assert_int_equal(xsk_look(xsk_lab.dp, &err), 1);
+	assert_non_null(strstr(err.text, "v0, queue 0"));
+	frame_build(&spec, &frame);
+	assert_int_equal(send(xsk_lab.far_fd, frame.bytes, frame.length, 0), frame.length);
+	assert_int_equal(xsk_lab_receive(xsk_lab.far_fd, bytes, sizeof(bytes)), frame.length + 20);
+	assert_int_equal(xsk_lab_figures().received, 0);
+	xsk_port_close(&other);
+	while (xsk_look(xsk_lab.dp, &err) && time_now_ms() < end_ms)
+		sched_yield();
+	pass_one();
+	xsk_lab_close();
 }
 
 static int open_native(void **state)
@@ -411,10 +389,10 @@ static int close_native(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_steering),
-		cmocka_unit_test(test_lengths),
-		cmocka_unit_test(test_in_place),
-		cmocka_unit_test(test_over_veth),
+		cmocka_unit_test(test_steering),    cmocka_unit_test(test_lengths),
+		cmocka_unit_test(test_in_place),    cmocka_unit_test(test_over_veth),
+		cmocka_unit_test(test_more_queues), cmocka_unit_test(test_links),
+		cmocka_unit_test(test_busy_queue),
 	};
 
 	return cmocka_run_group_tests(tests, open_native, close_native);
