@@ -78,6 +78,16 @@ must "another reload" again reload
 mark
 must "gives it back" wait_for 10 busy 200
 
+longest() { node_status 1 | json_is ".workers.packet_max == $1"; }
+must "packets that fit every path are theirs" longest 1460
+must "a path with less room" in_ns lb1 ip route replace default via 192.0.2.1 mtu 1400
+must "leaves what is longer to the kernel" wait_for 10 longest 1360
+must "requests go on" serving 40
+must "a path with more" in_ns lb1 ip route replace default via 192.0.2.1
+must "gives it back" wait_for 10 longest 1460
+
+must "what status has is in the manual" node_documented 1
+
 must "a capture" in_ns lb1 "$WEIR" capture --node "$TAG-lb1" --count 100 --service shop4 \
 	-w "$DIR/all.pcapng" 2>"$DIR/capture.log"
 must "has its packets" test -s "$DIR/all.pcapng"

@@ -98,7 +98,11 @@ void xsk_lab_link(void)
 		 queues, queues, queues);
 	xsk_lab_shell(queues > 1 ? command : "ip link add v0 type veth peer name v1");
 	xsk_lab_shell("ip link set v0 up && ip link set v1 up");
-	xsk_lab_shell("ip link set dev v1 xdpdrv obj build/tests/lib/pass.bpf.o sec xdp");
+	snprintf(command, sizeof(command),
+		 "ip link set dev v1 xdpdrv obj "
+		 "$(dirname $(readlink -f /proc/%d/exe))/../lib/pass.bpf.o sec xdp",
+		 (int)getpid());
+	xsk_lab_shell(command);
 	xsk_lab.far_fd = open_end("v1");
 }
 
@@ -124,7 +128,7 @@ void xsk_lab_open(uint32_t queues, uint32_t workers, uint32_t packet_max)
 	struct err err;
 
 	assert_return_code(unshare(CLONE_NEWNET), errno);
-	xsk_lab_shell("sysctl -qw net.ipv6.conf.default.disable_ipv6=1");
+	xsk_lab_shell("echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6");
 	xsk_lab_shell("ip link add v2 type veth peer name v3 && ip link set v2 up && "
 		      "ip link set v3 up");
 	xsk_lab.queues = queues;
