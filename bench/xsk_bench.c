@@ -41,10 +41,11 @@ enum {
 	FLOWS = 1024 * 1024,
 };
 
-enum way { BARE, WORKER, KERNEL, WAYS };
+enum way { BARE, WORKER, AWAY, KERNEL, WAYS };
 static const char *const names[] = {
 	"bare loop on the socket",
 	"a worker (af_xdp)",
+	"a worker, out at another interface",
 	"the kernel's program, the same frames",
 };
 
@@ -53,8 +54,8 @@ struct bench {
 	struct world *world;
 	struct native *native;
 	struct xsk_worker *worker;
-	uint32_t ifindex, far_ifindex;
-	int link_fd, far_link_fd;
+	uint32_t ifindex, far_ifindex, away_ifindex;
+	int link_fd, far_link_fd, away_link_fd;
 	_Atomic enum way way;
 	_Atomic bool sends;
 	pthread_t sender;
@@ -88,12 +89,15 @@ static int swap(struct pkt_ctx *ctx)
 static int path(void *arg, struct pkt_ctx *ctx, uint64_t now_ns, uint32_t *ret_ifindex)
 {
 	struct bench *bench = arg;
+	enum way way = atomic_load_explicit(&bench->way, memory_order_relaxed);
 	uint32_t backend;
+	int verdict;
 
-	*ret_ifindex = bench->ifindex;
-	if (atomic_load_explicit(&bench->way, memory_order_relaxed) == BARE)
+	*ret_ifindex = bench->away_ifindex;
+	if (way == BARE)
 		return swap(ctx);
-	return (int)native_forward(bench->native, ctx, now_ns, &backend);
+	verdict = (int)native_forward(bench->native, ctx, now_ns, &backend);
+	return way == AWAY && verdict == VERDICT_FORWARDED ? VERDICT_REDIRECTED : verdict;
 }
 
 /* --- frames --- */
@@ -153,7 +157,9 @@ static void open_links(struct bench *bench)
 	run("sysctl -qw net.ipv6.conf.default.disable_ipv6=1");
 	run("ip link add v0 address 02:00:00:00:00:01 type veth peer name v1 address "
 	    "02:00:00:00:00:02");
-	run("ip link set v0 up && ip link set v1 up");
+	run("ip link add v2 type veth peer name v3");
+	run("for link in v0 v1 v2 v3; do ip link set $link up || exit 1; done");
+	bench->away_ifindex = if_nametoindex("v2");
 	bench->ifindex = if_nametoindex("v0");
 	bench->far_ifindex = if_nametoindex("v1");
 }
@@ -227,6 +233,7 @@ static void open_bench(struct bench *bench)
 	bench->world = world_open(&spec);
 	bench->link_fd = attach(bench->skel->progs.bench_give, bench->ifindex);
 	bench->far_link_fd = attach(bench->skel->progs.bench_count, bench->far_ifindex);
+	bench->away_link_fd = attach(bench->skel->progs.bench_count, if_nametoindex("v3"));
 	open_worker(bench);
 }
 
@@ -234,6 +241,7 @@ static void close_bench(struct bench *bench)
 {
 	close(bench->link_fd);
 	close(bench->far_link_fd);
+	close(bench->away_link_fd);
 	xsk_worker_close(bench->worker);
 	native_free(bench->native);
 	world_close(bench->world);
@@ -249,7 +257,8 @@ static void go(struct bench *bench, enum way way)
 				  : dp_program_fd(dp);
 
 	atomic_store(&bench->way, way);
-	set_socket(dp->skel->maps.sockets, way == WORKER ? xsk_worker_fd(bench->worker) : -1);
+	set_socket(dp->skel->maps.sockets,
+		   way == WORKER || way == AWAY ? xsk_worker_fd(bench->worker) : -1);
 	checked(bpf_link_update(bench->link_fd, program, NULL), "exchanging programs");
 }
 
@@ -292,6 +301,7 @@ int main(void)
 	report_note(names[BARE], xsk_worker_is_zero_copy(bench.worker) ? "zero-copy" : "copy mode");
 	report_compare(names[WORKER], names[BARE]);
 	report_at_least(names[WORKER], 0.8);
+	report_compare(names[AWAY], names[BARE]);
 	report_compare(names[KERNEL], names[BARE]);
 	report_print();
 	close_bench(&bench);
