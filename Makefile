@@ -12,7 +12,7 @@ CC := gcc
 endif
 CLANG ?= clang
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
-PKGS := libbpf libuv yaml-0.1 jansson libmicrohttpd libmnl libpcap libxxhash libcurl libcap-ng \
+PKGS := libbpf libxdp libuv yaml-0.1 jansson libmicrohttpd libmnl libpcap libxxhash libcurl libcap-ng \
 	libsystemd ncursesw
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60

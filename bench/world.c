@@ -84,13 +84,13 @@ static void ignore_record(void *arg, uint32_t record)
 	(void)record;
 }
 
-static void fill(struct world *world)
+static void fill(struct world *world, uint32_t ifindex)
 {
 	static const struct balancer_start start = {.health = POOL_HEALTHY,
 						    .unchecked = POOL_HEALTHY,
 						    .new_backend = ignore_record,
 						    .new_service = ignore_record};
-	const struct dp_nexthop hop = {.ifindex = IFINDEX,
+	const struct dp_nexthop hop = {.ifindex = ifindex ? ifindex : IFINDEX,
 				       .mtu = MTU,
 				       .src_mac = {2, 0, 0, 0, 0, 1},
 				       .dst_mac = {2, 0, 0, 0, 0, 2},
@@ -114,7 +114,7 @@ static void fill(struct world *world)
 struct world *world_open(const struct world_spec *spec)
 {
 	struct world *world = calloc(1, sizeof(*world));
-	struct dp_options options = {.flow_entries = spec->flows};
+	struct dp_options options = {.flow_entries = spec->flows, .steers = spec->steers};
 	struct err err;
 
 	if (!world)
@@ -123,7 +123,7 @@ struct world *world_open(const struct world_spec *spec)
 	options.features = spec->all ? (uint32_t)ABI_HAS_ALL : balancer_features(world->conf);
 	if (dp_open(&options, &world->dp, &err))
 		bench_die(err.text, EINVAL);
-	fill(world);
+	fill(world, spec->ifindex);
 	return world;
 }
 

@@ -21,7 +21,9 @@ struct world_spec {
 	const char *forward;
 	const char *tracking;
 	bool ipv6, quic;
-	bool all; /* every feature in the program, needed or not */
+	bool all;         /* every feature in the program, needed or not */
+	uint32_t ifindex; /* where packets leave; 0: the loopback */
+	bool steers;      /* engine af_xdp's program */
 };
 
 struct world;

@@ -59,6 +59,16 @@ int percpu_sum_all(const struct percpu *percpu, const struct bpf_map *map, uint6
 	return error;
 }
 
+void percpu_add(const struct percpu *percpu, const struct bpf_map *map, uint32_t index,
+		const uint64_t *more, size_t words)
+{
+	if (bpf_map_lookup_elem(bpf_map__fd(map), &index, percpu->room))
+		return;
+	for (size_t i = 0; i < words; i++)
+		percpu->room[i] += more[i];
+	bpf_map_update_elem(bpf_map__fd(map), &index, percpu->room, BPF_ANY);
+}
+
 void percpu_reset(const struct percpu *percpu, const struct bpf_map *map, uint32_t index)
 {
 	memset(percpu->room, 0, percpu->cores * PERCPU_WORDS_MAX * sizeof(*percpu->room));

@@ -43,6 +43,7 @@ enum {
 };
 
 enum conf_xdp { CONF_XDP_NATIVE, CONF_XDP_GENERIC, CONF_XDP_AUTO };
+enum conf_engine { CONF_ENGINE_XDP, CONF_ENGINE_AF_XDP };
 enum conf_state { CONF_STATE_ACTIVE, CONF_STATE_DRAIN, CONF_STATE_MAINT };
 enum conf_on_down { CONF_ON_DOWN_KEEP, CONF_ON_DOWN_RESET };
 enum conf_hash { CONF_HASH_MAGLEV, CONF_HASH_RING };
@@ -85,7 +86,8 @@ struct conf_node {
 	const char **interfaces;
 	size_t interface_count;
 	enum conf_xdp xdp;
-	uint32_t settle_ms, path_mtu; /* path_mtu 0: the interface's */
+	enum conf_engine engine;
+	uint32_t workers, settle_ms, path_mtu; /* 0: one a receive queue; the interface's */
 	bool has_source4, has_source6;
 	struct prefix source4, source6; /* node.tunnel */
 	struct conf_endpoint admin;

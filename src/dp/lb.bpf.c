@@ -10,6 +10,7 @@
 
 #include "dp/abi.h"
 #include "dp/abi_capture.h"
+#include "dp/abi_steer.h"
 #include "dp/verdict.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -387,6 +388,48 @@ int weir_capture(struct xdp_md *ctx)
 	verdict = forward(ctx, &pkt);
 	if (held > 0)
 		capture_tell(ctx, &pkt, verdict);
+	if (verdict == VERDICT_REDIRECTED) {
+		backend = env_backend(pkt.backend);
+		return backend ? bpf_redirect(backend->ifindex, 0) : XDP_ABORTED;
+	}
+	return (__u32)verdict < VERDICT_COUNT ? verdict_actions[verdict] : XDP_ABORTED;
+}
+
+/* --- the program that gives what is plain to the workers --- */
+
+TABLE(steering, struct abi_steer, 1);
+
+/* By worker. A socket that is closed, by the end of its process too, has left it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_XSKMAP);
+	__uint(max_entries, ABI_STEER_WORKERS);
+	__type(key, __u32);
+	__type(value, __u32);
+} sockets SEC(".maps");
+
+#include "dp/steer.h"
+
+/* The worker whose packet it is, -1: the kernel's own. */
+PKT_STAGE int steer(struct xdp_md *ctx)
+{
+	struct abi_steer *steering_now = at(&steering, 0);
+
+	if (!steering_now || !steer_is_plain(ctx, steering_now))
+		return -1;
+	return steer_worker(steering_now, ctx->ingress_ifindex, ctx->rx_queue_index);
+}
+
+/* Loaded with its maps where the engine is af_xdp. Where no socket is, this is the engine. */
+SEC("xdp")
+int weir_steer(struct xdp_md *ctx)
+{
+	struct abi_backend *backend;
+	struct pkt pkt = {};
+	int verdict, worker = steer(ctx);
+
+	if (worker >= 0 && bpf_redirect_map(&sockets, (__u32)worker, 0) == XDP_REDIRECT)
+		return XDP_REDIRECT;
+	verdict = forward(ctx, &pkt);
 	if (verdict == VERDICT_REDIRECTED) {
 		backend = env_backend(pkt.backend);
 		return backend ? bpf_redirect(backend->ifindex, 0) : XDP_ABORTED;

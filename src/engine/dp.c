@@ -275,13 +275,22 @@ static void unmap(void *memory, const struct bpf_map *map)
  * barrier waits for all of those. Where it is refused (nohz_full) a pause that is long against a
  * packet must do.
  */
-static void wait_readers(void *prefixes)
+void dp_wait_kernel(void)
 {
 	const struct timespec pause = {.tv_nsec = 10 * TIME_MILLI_NS};
 
-	(void)prefixes;
 	if (syscall(__NR_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
 		nanosleep(&pause, NULL);
+}
+
+static void wait_readers(void *prefixes)
+{
+	const struct mirror *mirror = prefixes;
+	const struct dp *dp =
+		(const struct dp *)((const char *)mirror - offsetof(struct dp, mirror));
+
+	dp_wait_kernel();
+	xsk_wait(dp->xsk);
 }
 
 static int map_tables(struct dp *dp, struct err *err)
@@ -295,6 +304,11 @@ static int map_tables(struct dp *dp, struct err *err)
 	tables->backends = map_memory(dp->skel->maps.backends);
 	tables->slots = map_memory(dp->skel->maps.slots);
 	tables->servers = map_memory(dp->skel->maps.servers);
+	if (dp->own == DP_PROGRAM_STEER) {
+		dp->steering = map_memory(dp->skel->maps.steering);
+		if (!dp->steering)
+			return err_set(err, -ENOMEM, "cannot map the tables: %s", strerror(errno));
+	}
 	tables->flows = map_memory(dp->skel->maps.flows);
 	if (!tables->vips || !tables->services || !tables->backends || !tables->slots ||
 	    !tables->flows || !tables->servers)
@@ -386,7 +400,8 @@ int dp_open(const struct dp_options *options, struct dp **ret, struct err *err)
 
 	if (!dp)
 		return err_set(err, -ENOMEM, "out of memory");
-	dp->skel = dp_skel_open(DP_PROGRAM_LB);
+	dp->own = options->steers ? DP_PROGRAM_STEER : DP_PROGRAM_LB;
+	dp->skel = dp_skel_open(dp->own);
 	if (!dp->skel || percpu_init(&dp->percpu))
 		error = err_set(err, -ENOMEM, "cannot open the program: %s", strerror(errno));
 	else
@@ -405,6 +420,7 @@ void dp_close(struct dp *dp)
 	if (!dp)
 		return;
 	capture_stop(dp);
+	xsk_close(dp);
 	links_close(&dp->links);
 	forget_former(dp);
 	if (dp->skel) {
@@ -414,6 +430,7 @@ void dp_close(struct dp *dp)
 		unmap(dp->tables.slots, dp->skel->maps.slots);
 		unmap(dp->tables.servers, dp->skel->maps.servers);
 		unmap(dp->tables.flows, dp->skel->maps.flows);
+		unmap(dp->steering, dp->skel->maps.steering);
 		lb_bpf__destroy(dp->next);
 		lb_bpf__destroy(dp->skel);
 	}

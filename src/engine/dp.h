@@ -21,6 +21,7 @@ struct dp_options {
 	const char *pin_dir;   /* on bpffs; NULL: nothing is pinned */
 	uint32_t flow_entries; /* rounded up to a power of two of buckets */
 	uint32_t features;     /* enum abi_feature: the code of others is left out */
+	bool steers;           /* engine af_xdp: the program has workers beside it (xsk/xsk.h) */
 };
 
 int dp_open(const struct dp_options *options, struct dp **ret, struct err *err);
@@ -67,7 +68,7 @@ struct links *dp_links(struct dp *dp);
 /* The descriptor of the map that gives frames to the daemon (slow_ring.h). */
 int dp_slow_map(const struct dp *dp);
 
-/* Sums over the cores. */
+/* Sums over the cores, and the workers if there are any. */
 struct abi_count dp_verdict_count(const struct dp *dp, uint32_t verdict);
 struct abi_count dp_service_count(const struct dp *dp, uint32_t service);
 struct abi_count dp_backend_count(const struct dp *dp, uint32_t backend);

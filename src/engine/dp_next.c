@@ -14,25 +14,37 @@
 
 struct lb_bpf *dp_skel_open(enum dp_program program)
 {
-	bool captures = program == DP_PROGRAM_CAPTURE;
+	bool captures = program == DP_PROGRAM_CAPTURE, steers = program == DP_PROGRAM_STEER;
 	struct lb_bpf *skel = lb_bpf__open();
 
 	if (!skel)
 		return NULL;
-	bpf_program__set_autoload(skel->progs.weir_lb, !captures);
+	bpf_program__set_autoload(skel->progs.weir_lb, program == DP_PROGRAM_LB);
 	bpf_program__set_autoload(skel->progs.weir_capture, captures);
+	bpf_program__set_autoload(skel->progs.weir_steer, steers);
 	bpf_map__set_autocreate(skel->maps.capture_filter, captures);
 	bpf_map__set_autocreate(skel->maps.capture_held, captures);
 	bpf_map__set_autocreate(skel->maps.capture_counts, captures);
 	bpf_map__set_autocreate(skel->maps.capture_ring, captures);
+	bpf_map__set_autocreate(skel->maps.steering, steers);
+	bpf_map__set_autocreate(skel->maps.sockets, steers);
 	return skel;
+}
+
+int dp_program_of(const struct lb_bpf *skel, enum dp_program program)
+{
+	switch (program) {
+	case DP_PROGRAM_CAPTURE: return bpf_program__fd(skel->progs.weir_capture);
+	case DP_PROGRAM_STEER: return bpf_program__fd(skel->progs.weir_steer);
+	default: return bpf_program__fd(skel->progs.weir_lb);
+	}
 }
 
 int dp_program_fd(const struct dp *dp)
 {
 	if (dp->capture)
-		return bpf_program__fd(dp->capture->progs.weir_capture);
-	return bpf_program__fd((dp->next ? dp->next : dp->skel)->progs.weir_lb);
+		return dp_program_of(dp->capture, DP_PROGRAM_CAPTURE);
+	return dp_program_of(dp->next ? dp->next : dp->skel, dp->own);
 }
 
 /* All maps but what is read-only in it: the switches. */
@@ -79,11 +91,10 @@ int dp_need(struct dp *dp, uint32_t features, struct err *err)
 	if (!(features & ~dp->features))
 		return 0;
 	capture_stop(dp);
-	ret = dp_load_beside(dp, dp->features | features, DP_PROGRAM_LB, &next, err);
+	ret = dp_load_beside(dp, dp->features | features, dp->own, &next, err);
 	if (ret)
 		return ret;
-	ret = links_exchange(&dp->links, dp_program_fd(dp), bpf_program__fd(next->progs.weir_lb),
-			     err);
+	ret = links_exchange(&dp->links, dp_program_fd(dp), dp_program_of(next, dp->own), err);
 	if (ret) {
 		lb_bpf__destroy(next);
 		return ret;

@@ -7,13 +7,20 @@
 #include "engine/carry/former.h"
 #include "engine/dp.h"
 #include "engine/mirror.h"
+#include "engine/xsk/xsk.h"
 #include "lb.skel.h"
+
+/* Which of the object's programs is loaded; the others, and their maps, are not there. */
+enum dp_program { DP_PROGRAM_LB, DP_PROGRAM_CAPTURE, DP_PROGRAM_STEER };
 
 struct dp {
 	struct lb_bpf *skel;    /* with the maps */
 	struct lb_bpf *next;    /* with the program, where it was exchanged; else NULL */
 	struct lb_bpf *capture; /* with the one in its place while somebody captures; else NULL */
 	uint32_t features;      /* that the program has */
+	enum dp_program own;    /* which one that is, while nobody captures */
+	struct abi_steer *steering; /* NULL: engine xdp */
+	struct xsk *xsk;            /* its workers; NULL: none */
 	struct dp_tables tables;
 	struct mirror mirror; /* their prefixes */
 	struct links links;
@@ -30,11 +37,12 @@ struct dp {
 	struct carry_flows carry;
 };
 
-/* Which of the object's two programs is loaded; the other one, and its maps, are not there. */
-enum dp_program { DP_PROGRAM_LB, DP_PROGRAM_CAPTURE };
-
 /* The object before it is loaded; NULL and errno. */
 struct lb_bpf *dp_skel_open(enum dp_program program);
+/* The one that was loaded. */
+int dp_program_of(const struct lb_bpf *skel, enum dp_program program);
+/* No packet is in the kernel's program any more that was when it was called. */
+void dp_wait_kernel(void);
 /* Loads one over the same tables. */
 int dp_load_beside(const struct dp *dp, uint32_t features, enum dp_program program,
 		   struct lb_bpf **ret, struct err *err);

@@ -16,10 +16,8 @@ enum { INGRESS = 1 }; /* as BPF_PROG_TEST_RUN: the loopback's index */
 struct native {
 	struct dp_tables tables;
 	struct abi_trace trace;
-	struct abi_count verdicts[VERDICT_COUNT];
-	struct abi_count services[ABI_SERVICES];
-	struct abi_count backends[ABI_BACKENDS];
-	uint64_t events[ABI_EVENTS];
+	struct native_counts *counts; /* own_counts, or another's memory */
+	uint64_t now_ns;
 	uint32_t features;
 	struct window {
 		uint32_t tick;
@@ -39,6 +37,7 @@ struct native {
 	const void *find_arg;
 	uint32_t ingress;
 	struct pkt pkt; /* of the last run */
+	struct native_counts own_counts;
 };
 
 /* The engine that runs: forward.h asks for its world without a handle, as in BPF. */
@@ -101,7 +100,7 @@ static uint32_t env_prefix(uint32_t list, uint8_t version, const struct pkt_addr
 
 static uint64_t env_now_ns(void)
 {
-	return world->tables.node->clock_ns;
+	return world->now_ns;
 }
 
 static int env_swap(__u64 *at, __u64 old, __u64 new)
@@ -133,7 +132,7 @@ static int may(struct window *window, uint32_t limit, uint32_t tick)
 
 static void env_event(enum abi_event event)
 {
-	world->events[event]++;
+	world->counts->events[event]++;
 }
 
 static int env_slow(const struct pkt_ctx *ctx, const struct abi_slow *record)
@@ -149,6 +148,7 @@ static void env_count(const struct pkt *pkt, uint32_t verdict);
 static void env_trace(const struct pkt *pkt, uint32_t verdict);
 
 #include "dp/forward.h"
+#include "dp/steer.h"
 
 static void count(struct abi_count *record, uint32_t bytes)
 {
@@ -158,11 +158,13 @@ static void count(struct abi_count *record, uint32_t bytes)
 
 static void env_count(const struct pkt *pkt, uint32_t verdict)
 {
-	count(&world->verdicts[verdict], pkt->frame_length);
+	struct native_counts *counts = world->counts;
+
+	count(&counts->verdicts[verdict], pkt->frame_length);
 	if (pkt->service)
-		count(&world->services[pkt->service], pkt->frame_length);
+		count(&counts->services[pkt->service], pkt->frame_length);
 	if (verdict == VERDICT_FORWARDED || verdict == VERDICT_REDIRECTED)
-		count(&world->backends[pkt->backend], pkt->frame_length);
+		count(&counts->backends[pkt->backend], pkt->frame_length);
 }
 
 static void env_trace(const struct pkt *pkt, uint32_t verdict)
@@ -194,6 +196,7 @@ int native_borrow(const struct dp_tables *tables, struct native **ret)
 		return -ENOMEM;
 	native->tables = *tables;
 	native->borrowed = true;
+	native->counts = &native->own_counts;
 	native->features = UINT32_MAX;
 	*ret = native;
 	return 0;
@@ -216,8 +219,7 @@ int native_watch(const struct dp_tables *tables, native_find_prefix *find, const
 	native->tables.node = &native->node;
 	native->node = *tables->node;
 	native->features = tables->node->features | ABI_HAS_TRACE;
-	native->find_prefix = find;
-	native->find_arg = arg;
+	native_set_prefixes(native, find, arg);
 	*ret = native;
 	return 0;
 }
@@ -252,6 +254,7 @@ int native_new(uint32_t flow_entries, struct native **ret)
 	tables->set_prefix = prefixes_set;
 	tables->list_prefixes = prefixes_list;
 	tables->node->flow_buckets_mask = buckets - 1;
+	native->counts = &native->own_counts;
 	native->features = UINT32_MAX;
 	*ret = native;
 	return 0;
@@ -280,6 +283,17 @@ void native_set_features(struct native *native, uint32_t features)
 	native->features = features;
 }
 
+void native_set_prefixes(struct native *native, native_find_prefix *find, const void *arg)
+{
+	native->find_prefix = find;
+	native->find_arg = arg;
+}
+
+void native_set_counts(struct native *native, struct native_counts *counts)
+{
+	native->counts = counts;
+}
+
 struct dp_tables *native_tables(struct native *native)
 {
 	return &native->tables;
@@ -292,6 +306,19 @@ static void watch_begin(struct native *native)
 	own_flows_begin(native->flows);
 }
 
+enum verdict native_forward(struct native *native, struct pkt_ctx *ctx, uint64_t now_ns,
+			    uint32_t *ret_backend)
+{
+	struct pkt pkt = {0};
+	int verdict;
+
+	world = native;
+	native->now_ns = now_ns;
+	verdict = forward(ctx, &pkt);
+	*ret_backend = pkt.backend;
+	return (enum verdict)verdict;
+}
+
 int native_run(struct native *native, uint8_t *frame, size_t length, size_t capacity,
 	       uint64_t now_ns, struct dp_result *ret)
 {
@@ -300,9 +327,8 @@ int native_run(struct native *native, uint8_t *frame, size_t length, size_t capa
 		VERDICTS(ACTION)
 #undef ACTION
 	};
-	struct pkt pkt = {0};
 	struct pkt_ctx ctx;
-	int verdict;
+	uint32_t backend;
 
 	if (capacity < length + NATIVE_HEADROOM)
 		return -EINVAL;
@@ -312,12 +338,9 @@ int native_run(struct native *native, uint8_t *frame, size_t length, size_t capa
 	ctx.data = ctx.data_end - length;
 	ctx.ingress_ifindex = native->ingress ? native->ingress : INGRESS;
 	memmove(ctx.data, frame, length);
-	world = native;
 	if (native->flows)
 		watch_begin(native);
-	native->tables.node->clock_ns = now_ns;
-	verdict = forward(&ctx, &pkt);
-	ret->action = actions[verdict];
+	ret->action = actions[native_forward(native, &ctx, now_ns, &backend)];
 	ret->length = (size_t)(ctx.data_end - ctx.data);
 	ret->trace = native->trace;
 	memmove(frame, ctx.data, ret->length);
@@ -365,6 +388,13 @@ uint64_t native_policy_hash(struct native *native, const struct pkt *pkt)
 		       : pkt->hash;
 }
 
+bool native_is_steered(struct native *native, const struct pkt_ctx *ctx,
+		       const struct abi_steer *steer)
+{
+	world = native;
+	return steer_is_plain(ctx, steer);
+}
+
 bool native_flow(struct native *native, const struct pkt *pkt, struct flow *ret)
 {
 	bool holds;
@@ -390,7 +420,7 @@ uint32_t native_choose(struct native *native, struct pkt *pkt, uint64_t now_ns,
 	struct pkt_ctx ctx = {.ingress_ifindex = INGRESS};
 
 	world = native;
-	native->tables.node->clock_ns = now_ns;
+	native->now_ns = now_ns;
 	if (choose_backend(&ctx, pkt) != PKT_ON)
 		pkt->backend = 0;
 	*ret_second = pkt->backend ? second_of(&ctx, pkt) : 0;
@@ -443,20 +473,20 @@ int native_wrap(struct native *native, const struct abi_slow *slow, struct nativ
 
 struct abi_count native_verdict_count(const struct native *native, uint32_t verdict)
 {
-	return native->verdicts[verdict];
+	return native->counts->verdicts[verdict];
 }
 
 struct abi_count native_service_count(const struct native *native, uint32_t service)
 {
-	return native->services[service];
+	return native->counts->services[service];
 }
 
 struct abi_count native_backend_count(const struct native *native, uint32_t backend)
 {
-	return native->backends[backend];
+	return native->counts->backends[backend];
 }
 
 uint64_t native_event_count(const struct native *native, enum abi_event event)
 {
-	return native->events[event];
+	return native->counts->events[event];
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The packet path compiled natively, over tables in plain memory: what tests, fuzzers and
- * `weir trace` run. The same decisions as the XDP program, byte for byte. One thread an engine.
+ * The packet path compiled natively, over tables in plain memory: what tests, fuzzers, `weir trace`
+ * and AF_XDP workers (xsk/) run. The same decisions as the XDP program, byte for byte. One thread
+ * an engine.
  */
 #pragma once
 
+#include "dp/verdict.h"
 #include "engine/tables.h"
 
 struct native;
@@ -25,7 +27,14 @@ struct dp_tables *native_tables(struct native *native);
 enum { NATIVE_HEADROOM = 128 };
 int native_run(struct native *native, uint8_t *frame, size_t length, size_t capacity,
 	       uint64_t now_ns, struct dp_result *ret);
-struct pkt;
+struct pkt_ctx;
+/* The same in place, for a frame that has NATIVE_HEADROOM in front of it in its buffer. */
+enum verdict native_forward(struct native *native, struct pkt_ctx *ctx, uint64_t now_ns,
+			    uint32_t *ret_backend);
+/* Would the kernel's program give the frame to a worker (dp/steer.h)? */
+struct abi_steer;
+bool native_is_steered(struct native *native, const struct pkt_ctx *ctx,
+		       const struct abi_steer *steer);
 /*
  * The step in which a packet gets its backend, alone, for a packet that needs no frame: `pkt` is
  * as parsed (pkt/parse.h), with its service, zero beyond. Returns pkt->backend, 0: none;
@@ -40,7 +49,10 @@ uint32_t native_choose(struct native *native, struct pkt *pkt, uint64_t now_ns,
 enum { NATIVE_SLOW_MAX = 65535 + 14 };
 const struct abi_slow *native_slow(const struct native *native, const uint8_t **ret_frame);
 
-/* An engine over another's tables, which must outlive it: for native_wrap alone. */
+/*
+ * An engine over another's tables, which must outlive it. It finds no prefixes until it is told
+ * how (native_set_prefixes).
+ */
 int native_borrow(const struct dp_tables *tables, struct native **ret);
 
 /*
@@ -51,6 +63,7 @@ int native_borrow(const struct dp_tables *tables, struct native **ret);
 typedef uint32_t native_find_prefix(const void *arg, uint32_t table, const struct pkt_addr *addr);
 int native_watch(const struct dp_tables *tables, native_find_prefix *find, const void *arg,
 		 struct native **ret);
+void native_set_prefixes(struct native *native, native_find_prefix *find, const void *arg);
 /* The interface where frames come in; 1 if not said. */
 void native_set_ingress(struct native *native, uint32_t ifindex);
 /* The time up to which a service's rate is used up (choose/special.h). */
@@ -86,6 +99,15 @@ struct native_frame {
  * not fit.
  */
 int native_wrap(struct native *native, const struct abi_slow *slow, struct native_frame *frame);
+
+/* What an engine counts, in memory of its own until another is said. */
+struct native_counts {
+	struct abi_count verdicts[VERDICT_COUNT];
+	struct abi_count services[ABI_SERVICES];
+	struct abi_count backends[ABI_BACKENDS];
+	uint64_t events[ABI_EVENTS];
+};
+void native_set_counts(struct native *native, struct native_counts *counts);
 
 /* Counters since native_new. */
 struct abi_count native_verdict_count(const struct native *native, uint32_t verdict);

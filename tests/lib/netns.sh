@@ -533,6 +533,7 @@ node_config() {
 		  name: $TAG-lb$1
 		  interfaces: [eth0]
 		  xdp: ${2:-native}
+		  engine: ${ENGINE:-xdp}
 		  tunnel: {source4: 100.64.$1.0/24, source6: "2001:db8:f:$1::/64"}
 	END
 	[ -z "$ROUTES" ] || node_bgp "$1"

@@ -2,9 +2,16 @@
 /* Rows of what is a node's own. */
 #include "conf/keys/rows.h"
 
+enum { WORKERS_MAX = 64 };
+
 static bool takes_off(const void *conf)
 {
 	return ((const struct conf *)conf)->node.decap;
+}
+
+static bool has_workers(const void *conf)
+{
+	return ((const struct conf *)conf)->node.engine == CONF_ENGINE_AF_XDP;
 }
 
 static const struct conf_key keys[] = {
@@ -32,6 +39,23 @@ static const struct conf_key keys[] = {
 	 .fallback = "native",
 	 .help = "how to attach: in the driver, in the kernel's generic hook, or auto, which is "
 		 "native and else generic, logged and shown"},
+	{.path = "node.engine",
+	 .type = CONF_TYPE_CHOICE,
+	 AT(conf, node.engine),
+	 .choices = "xdp|af_xdp",
+	 .fallback = "xdp",
+	 .help = "what forwards: the kernel's program alone, or threads of the daemon, which it "
+		 "gives what is plainly for a service; the program does the rest, and all of it "
+		 "while no daemon runs"},
+	{.path = "node.workers",
+	 .type = CONF_TYPE_COUNT,
+	 AT(conf, node.workers),
+	 .max = WORKERS_MAX,
+	 .means = has_workers,
+	 .with = "engine: af_xdp",
+	 .fallback = "0",
+	 .help = "how many threads at most, each for one receive queue, of the interfaces in their "
+		 "order; what comes at other queues the program forwards; 0: one for each queue"},
 	{.path = "node.settle",
 	 .type = CONF_TYPE_DURATION,
 	 AT(conf, node.settle_ms),

@@ -92,6 +92,21 @@ static void print_interfaces(const json_t *status)
 	}
 }
 
+static void print_workers(const json_t *status)
+{
+	const json_t *workers = json_object_get(status, "workers");
+	json_int_t running = (json_int_t)json_array_size(json_object_get(workers, "running"));
+
+	if (!json_is_object(workers))
+		return;
+	printf("engine %s: %" JSON_INTEGER_FORMAT " %s", answer_text(status, "engine"), running,
+	       running == 1 ? "worker" : "workers");
+	if (answer_number(workers, "missing"))
+		printf(", %" JSON_INTEGER_FORMAT " MISSING: the kernel forwards what they should",
+		       answer_number(workers, "missing"));
+	putchar('\n');
+}
+
 /* What is not as by default. */
 static void print_settings(const json_t *service)
 {
@@ -308,6 +323,7 @@ static void print_node(const json_t *status)
 		   answer_is(status, "ready") ? "ready, " : "not ready yet: checks under way, ");
 	print_configuration(status);
 	print_interfaces(status);
+	print_workers(status);
 	print_services(status);
 	print_pools(status);
 	print_transitions(status);

@@ -362,14 +362,14 @@ static size_t list_routes(struct http_route *ret)
 
 int node_metrics_open(struct app *app, struct err *err)
 {
-	static struct family_list lists[5];
+	static struct family_list lists[6];
 	struct http_route routes[EXPORTER_ROUTES_MAX];
 	const struct exporter_spec spec = {
 		.loop = &app->daemon.loop,
 		.app = app,
 		.lists = lists,
 		.links = dp_links(app->dp),
-		.list_count = 5,
+		.list_count = 6,
 		.prepare = prepare,
 		.generation = generation_of,
 		.ready = report_ready,
@@ -383,6 +383,7 @@ int node_metrics_open(struct app *app, struct err *err)
 	lists[2] = node_pool_families;
 	lists[3] = node_routing_families;
 	lists[4] = metrics_link_families;
+	lists[5] = node_worker_families;
 	if (error)
 		return err_set(err, error, "metrics: out of memory");
 	exporter_listen(app->exporter, &app->conf->node.admin);

@@ -19,8 +19,10 @@ static inline const struct app *scrape_app(const struct scrape *scrape)
 	return scrape->app;
 }
 
-/* node.c: the node as a whole; node_pools.c: its services, pools and backends; node_routing.c */
-extern const struct family_list node_families, node_pool_families, node_routing_families;
+/* node.c: the node as a whole; node_pools.c: its services, pools and backends; node_routing.c;
+ * node_workers.c */
+extern const struct family_list node_families, node_pool_families, node_routing_families,
+	node_worker_families;
 
 /* node_api.c: /api/v1/... */
 extern const struct http_route node_api_routes[];

@@ -30,6 +30,7 @@
 #include "weir/node/reload.h"
 #include "weir/node/requests.h"
 #include "weir/node/watch.h"
+#include "weir/workers/workers.h"
 
 enum {
 	KNOW_MS = 10000,   /* for what is to be known before the tables from before are exchanged */
@@ -255,6 +256,8 @@ static int start(struct app *app, struct err *err)
 	bool attached = false;
 
 	if (!ret)
+		ret = workers_check(app->conf, err);
+	if (!ret)
 		ret = attach_open(app, err);
 	if (!ret)
 		app_open_splitter(app);
@@ -289,6 +292,8 @@ static int start(struct app *app, struct err *err)
 		get_to_know_backends(app);
 	if (!attached && app->daemon.end == DAEMON_RUNS)
 		ret = attach_all(app, err);
+	if (!ret && app->daemon.end == DAEMON_RUNS)
+		ret = workers_open(app, err);
 	if (ret)
 		return ret;
 	app->daemon.hangup = on_hangup;
@@ -318,7 +323,7 @@ int app_run(const struct conf *conf, const char *file, bool *ret_again, struct e
 	struct app app = {.conf = conf};
 	enum daemon_end end = DAEMON_STOP;
 	const struct privileges_files files = {file, conf->source_file};
-	int ret = daemon_open(&app.daemon, PRIVILEGES_NODE, conf->node.name, &files, err);
+	int ret = daemon_open(&app.daemon, workers_privileges(conf), conf->node.name, &files, err);
 
 	if (ret)
 		return ret;
@@ -338,6 +343,7 @@ int app_run(const struct conf *conf, const char *file, bool *ret_again, struct e
 	exporter_close(app.exporter);
 	capturer_close(&app);
 	splitter_close(app.splitter);
+	workers_close(&app);
 	if (end == DAEMON_RESTART)
 		attach_leave(&app);
 	else

@@ -34,6 +34,7 @@ struct app_backend {
 	struct log_limit log;      /* a backend that flaps must not fill the log */
 };
 
+struct workers;
 struct announcer;
 struct drains;
 struct draining;
@@ -50,6 +51,7 @@ struct app {
 	struct dp *dp;
 	struct balancer *balancer;
 	struct splitter *splitter; /* NULL: no service fragments, or it cannot be done */
+	struct workers *workers;   /* NULL: engine xdp, or not yet */
 	struct health *health;
 	struct tunnel *tunnel; /* NULL: no check goes through one */
 	struct nexthops *nexthops;

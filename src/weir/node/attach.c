@@ -32,6 +32,7 @@ int attach_open(struct app *app, struct err *err)
 		.pin_dir = app->daemon.instance.pins,
 		.flow_entries = app->conf->node.flows.entries,
 		.features = balancer_features(app->conf),
+		.steers = app->conf->node.engine == CONF_ENGINE_AF_XDP,
 	};
 
 	int ret = dp_open(&options, &app->dp, err);

@@ -22,6 +22,7 @@
 #include "weir/show.h"
 #include "weir/source/follow.h"
 #include "weir/source/load.h"
+#include "weir/workers/workers.h"
 
 enum outcome { APPLIED, UNCHANGED, REFUSED };
 
@@ -119,6 +120,10 @@ static const char *needs_restart(const struct conf_node *old, const struct conf_
 		return "node.interfaces";
 	if (old->xdp != new->xdp)
 		return "node.xdp";
+	if (old->engine != new->engine)
+		return "node.engine";
+	if (old->workers != new->workers)
+		return "node.workers";
 	if (old->flows.entries != new->flows.entries)
 		return "node.flows.entries";
 	return NULL;
@@ -185,6 +190,7 @@ static void commit(struct app *app, struct next *next)
 {
 	const struct conf *old = app->conf;
 
+	workers_expect_conf(app, next->conf);
 	balancer_commit(next->balancer);
 	app->balancer = next->balancer;
 	app->conf = next->conf;

@@ -14,6 +14,7 @@
 #include "weir/node/requests.h"
 #include "weir/node/watch.h"
 #include "weir/show.h"
+#include "weir/workers/workers.h"
 
 static const char *const verdict_names[] = {
 #define NAME(name, action, help) #name,
@@ -152,14 +153,16 @@ json_t *report_split(const struct app *app)
 /* But for what there may be many of. */
 json_t *report_node(const struct app *app)
 {
-	return json_pack("{s:s, s:s, s:i, s:f, s:b, s:o, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:s, s:s, s:i, s:f, s:b, s:o, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, "
+			 "s:s, s:o}",
 			 "node", app->conf->node.name, "version", WEIR_VERSION, "pid",
 			 (int)getpid(), "uptime_s", time_since_s(app->daemon.started_ns), "ready",
 			 watch_is_ready(app), "configuration", reload_report(app), "adopted",
 			 dp_adopted(app->dp), "tables", attach_tables(app), "file",
 			 show_bytes(app->daemon.file), "interfaces", show_links(dp_links(app->dp)),
 			 "verdicts", report_verdicts(app), "flows", report_flows(app), "split",
-			 report_split(app), "admin", exporter_report(app->exporter));
+			 report_split(app), "admin", exporter_report(app->exporter), "engine",
+			 workers_engine(app->conf), "workers", workers_report(app));
 }
 
 json_t *app_report(void *arg)

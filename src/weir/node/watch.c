@@ -13,6 +13,7 @@
 #include "weir/node/attach.h"
 #include "weir/node/drains.h"
 #include "weir/probing/probing.h"
+#include "weir/workers/workers.h"
 
 enum { VLANS_TEXT_MAX = 12 }; /* "4094.4094" */
 
@@ -125,6 +126,7 @@ static void bring_nexthop(const struct app_backend *backend, const struct nextho
 	memcpy(hop.dst_mac, nexthop->dst_mac, sizeof(hop.dst_mac));
 	if (path_mtu && path_mtu < hop.mtu)
 		hop.mtu = path_mtu;
+	workers_expect_mtu(app, hop.mtu);
 	balancer_set_source(app->balancer, &nexthop->source);
 	balancer_set_nexthop(app->balancer, backend->pool, backend->member, &hop);
 }

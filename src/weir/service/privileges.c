@@ -13,7 +13,7 @@
 
 #include "base/log.h"
 
-enum { WORK_MAX = 6, NAMES_MAX = 256 };
+enum { WORK_MAX = 7, NAMES_MAX = 256 };
 
 /* Which of them is for what: docs/design/26-service.md. */
 static const struct {
@@ -23,6 +23,9 @@ static const struct {
 	[PRIVILEGES_NODE] = {{CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON, CAP_NET_RAW,
 			      CAP_NET_BIND_SERVICE, CAP_SYS_NICE},
 			     6},
+	[PRIVILEGES_WORKERS] = {{CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON, CAP_NET_RAW,
+				 CAP_NET_BIND_SERVICE, CAP_SYS_NICE, CAP_IPC_LOCK},
+				7},
 	[PRIVILEGES_AGENT] = {{CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON}, 3},
 };
 

@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 
-enum privileges { PRIVILEGES_NODE, PRIVILEGES_AGENT };
+enum privileges { PRIVILEGES_NODE, PRIVILEGES_WORKERS, PRIVILEGES_AGENT };
 
 /* The configuration, and what that names as a second file, or NULL. */
 struct privileges_files {

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Which packets the kernel's program gives to the workers of the process, and to whom: a part of
+ * dp/abi.h. The daemon writes it, under a running program: a link is one aligned store.
+ */
+#pragma once
+
+#include <linux/types.h>
+
+enum {
+	ABI_STEER_LINKS = 16,   /* interfaces */
+	ABI_STEER_WORKERS = 64, /* places for their sockets; one a receive queue */
+};
+
+/* An interface's queues 0 to queues - 1 are those of workers `first` and up. ifindex 0: none. */
+struct abi_steer_link {
+	__u32 ifindex;
+	__u16 first;
+	__u16 queues;
+} __attribute__((aligned(8)));
+
+struct abi_steer {
+	__u32 packet_max; /* the longest IP packet that fits every path, with what is added to it */
+	__u32 frame_max;  /* the longest frame that a worker has room for */
+	struct abi_steer_link links[ABI_STEER_LINKS];
+};
+_Static_assert(sizeof(struct abi_steer) == 136, "abi_steer has no holes");
