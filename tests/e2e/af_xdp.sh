@@ -114,6 +114,7 @@ must "without packets a worker sleeps" wait_for 10 sleeps
 
 end lb1
 must_not "SIGTERM leaves nothing attached" has_xdp lb1
+must_not "nor pinned" test -e "$PINS/$TAG-lb1"
 sed -i 's/engine: af_xdp/engine: xdp/' "$DIR/lb1.yaml"
 node_start 1
 must "engine xdp has its own program" is_program weir_lb

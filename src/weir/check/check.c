@@ -20,6 +20,7 @@
 #include "weir/daemon.h"
 #include "weir/instance.h"
 #include "weir/show.h"
+#include "weir/workers/workers.h"
 
 /* What the configuration allows, the tables hold. */
 _Static_assert(CONF_VIPS_MAX == (int)ABI_VIPS_USED, "VIPs");
@@ -199,6 +200,8 @@ static void print_conf(const struct conf *conf, const char *path, const struct r
 	print_interfaces(conf->node.interfaces, conf->node.interface_count);
 	printf("; xdp %s, %u flows", link_xdp_name(daemon_xdp(conf->node.xdp)),
 	       conf->node.flows.entries);
+	if (conf->node.engine == CONF_ENGINE_AF_XDP)
+		fputs(", workers (af_xdp)", stdout);
 	if (conf->node.decap)
 		printf(", tunnels from %zu %s taken off", conf->node.balancer_count,
 		       plural(conf->node.balancer_count, "balancer", "balancers"));
@@ -307,12 +310,12 @@ static json_t *conf_json(const struct conf *conf, const struct remarks *remarks)
 		json_array_append_new(pools, pool_json(&conf->pools[i]));
 	for (size_t i = 0; i < conf->service_count; i++)
 		json_array_append_new(services, service_json(&conf->node, &conf->services[i]));
-	return json_pack("{s:b, s:[], s:i, s:{s:s, s:o, s:s}, s:o, s:o, s:o, s:o}", "ok", 1,
+	return json_pack("{s:b, s:[], s:i, s:{s:s, s:o, s:s, s:s}, s:o, s:o, s:o, s:o}", "ok", 1,
 			 "errors", "dropped", 0, "node", "name", conf->node.name, "interfaces",
 			 show_strings(conf->node.interfaces, conf->node.interface_count), "xdp",
-			 link_xdp_name(daemon_xdp(conf->node.xdp)), "pools", pools, "services",
-			 services, "warnings", places_json(&remarks->warnings), "notes",
-			 places_json(&remarks->notes));
+			 link_xdp_name(daemon_xdp(conf->node.xdp)), "engine", workers_engine(conf),
+			 "pools", pools, "services", services, "warnings",
+			 places_json(&remarks->warnings), "notes", places_json(&remarks->notes));
 }
 
 static json_t *agent_json(const struct conf_agent *agent)
