@@ -353,7 +353,7 @@ static void test_busy_queue(void **state)
 		skip();
 	xsk_lab_open(1, 1, PACKET_MAX);
 	xsk_close(xsk_lab.dp);
-	while (xsk_port_open("v0", 0, false, &other, &err) == -EBUSY && time_now_ms() < end_ms)
+	while (xsk_port_open("v0", 0, &other, &err) == -EBUSY && time_now_ms() < end_ms)
 		sched_yield();
 	assert_non_null(other.socket);
 	assert_int_equal(xsk_open(xsk_lab.dp, 1, &err), 0);

@@ -32,6 +32,8 @@ static const char full[] =
 	"  name: lb1\n"
 	"  interfaces: [eth0, eth1]\n"
 	"  xdp: auto\n"
+	"  engine: af_xdp\n"
+	"  workers: 3\n"
 	"  path_mtu: 1500\n"
 	"  tunnel: {source4: 100.64.1.0/24, source6: \"2001:db8:f::/64\"}\n"
 	"  flows: {entries: 64Ki, insert_limit: 5k, established: 1h, handshake: 20s, closing: "
@@ -134,6 +136,8 @@ static void test_node(void **state)
 	assert_int_equal(node->interface_count, 2);
 	assert_string_equal(node->interfaces[1], "eth1");
 	assert_int_equal(node->xdp, CONF_XDP_AUTO);
+	assert_int_equal(node->engine, CONF_ENGINE_AF_XDP);
+	assert_int_equal(node->workers, 3);
 	assert_int_equal(node->path_mtu, 1500);
 	assert_true(node->has_source4 && node->has_source6);
 	assert_prefix(&node->source4, "100.64.1.0/24");
@@ -177,7 +181,7 @@ static void test_pool(void **state)
 	assert_addr(&pool->backends[0].address, "10.0.1.11");
 	assert_int_equal(pool->backends[0].weight, 0);
 	assert_int_equal(pool->backends[0].port, 0);
-	assert_int_equal(pool->backends[0].place.line, 25);
+	assert_int_equal(pool->backends[0].place.line, 27);
 	assert_int_equal(pool->backends[0].place.column, 9);
 	assert_int_equal(pool->backends[0].server_id, 1 << 24);
 	assert_int_equal(pool->backends[1].weight, 100);

@@ -46,7 +46,7 @@ static const struct conf_key keys[] = {
 	 .fallback = "xdp",
 	 .help = "what forwards: the kernel's program alone, or threads of the daemon, which it "
 		 "gives what is plainly for a service; the program does the rest, and all of it "
-		 "while no daemon runs"},
+		 "while no daemon runs, and where xdp is generic"},
 	{.path = "node.workers",
 	 .type = CONF_TYPE_COUNT,
 	 AT(conf, node.workers),

@@ -170,6 +170,11 @@ static void verify_node(struct reader *reader, struct conf_node *node)
 		reader_error(reader, reader_place(reader, &node->decap, start),
 			     "decap is true but no balancers are believed, expected balancers: "
 			     "[PREFIX, ...] beside it");
+	/* There a frame from a host of the same machine may lack its checksum still. */
+	if (node->engine == CONF_ENGINE_AF_XDP && node->xdp == CONF_XDP_GENERIC)
+		reader_error(reader, reader_place(reader, &node->engine, start),
+			     "engine af_xdp gets packets from drivers alone, expected xdp: native "
+			     "or auto beside it");
 }
 
 void verify_conf(struct reader *reader, struct conf *conf)

@@ -115,8 +115,7 @@ static void set_options(struct xsk_port *port)
 		port->zero_copy = options.flags & XDP_OPTIONS_ZEROCOPY;
 }
 
-int xsk_port_open(const char *interface, uint32_t queue, bool copy, struct xsk_port *ret,
-		  struct err *err)
+int xsk_port_open(const char *interface, uint32_t queue, struct xsk_port *ret, struct err *err)
 {
 	int error;
 
@@ -127,8 +126,9 @@ int xsk_port_open(const char *interface, uint32_t queue, bool copy, struct xsk_p
 		xsk_port_close(ret);
 		return error;
 	}
-	error = bind_socket(ret, interface, queue, copy);
-	if (error && error != -EBUSY && !copy)
+	error = bind_socket(ret, interface, queue, false);
+	/* A driver may refuse in its own way what it cannot do without copies. */
+	if (error && error != -EBUSY)
 		error = bind_socket(ret, interface, queue, true);
 	if (error) {
 		ret->socket = NULL;

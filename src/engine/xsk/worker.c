@@ -253,7 +253,7 @@ static int open_parts(struct xsk_worker *worker, struct err *err)
 	error = open_packet_socket(&worker->packet_fd);
 	if (error)
 		return err_set(err, error, "no packet socket: %s", strerror(-error));
-	return xsk_port_open(options->interface, options->queue, options->copy, &worker->port, err);
+	return xsk_port_open(options->interface, options->queue, &worker->port, err);
 }
 
 int xsk_worker_open(const struct xsk_worker_options *options, struct xsk_worker **ret,

@@ -25,7 +25,6 @@ struct xsk_worker_options {
 	const char *interface;
 	uint32_t ifindex;
 	uint32_t queue;
-	bool copy; /* zero-copy is not tried */
 	xsk_path *path;
 	void *arg;
 };

@@ -116,12 +116,15 @@ static int start(struct dp *dp, struct place *place, struct err *err)
 		.interface = place->interface,
 		.ifindex = place->ifindex,
 		.queue = place->queue,
-		.copy = is_generic(dp, place->interface),
 		.path = run_path,
 		.arg = &place->path,
 	};
 	int fd, error;
 
+	if (is_generic(dp, place->interface))
+		return err_set(err, -EOPNOTSUPP,
+			       "%s: XDP is generic, where packets may lack their checksums",
+			       place->interface);
 	if (make_path(dp, &place->path, &dp->xsk->counts.of[key]))
 		return err_set(err, -ENOMEM, "out of memory");
 	error = xsk_worker_open(&options, &place->worker, err);
