@@ -39,8 +39,8 @@ int xsk_port_check(struct err *err);
 /* How many receive queues the interface has; 1 where it does not say. */
 uint32_t xsk_port_queues(const char *interface);
 /*
- * Opens and binds one, zero-copy where that is to be had. -EBUSY: another socket has the queue, maybe
- * one of a process that has just ended. The struct is the caller's, and does not move.
+ * Opens and binds one, zero-copy where that is to be had. -EBUSY: another socket has the queue,
+ * maybe one of a process that has just ended. The struct is the caller's, and does not move.
  */
 int xsk_port_open(const char *interface, uint32_t queue, struct xsk_port *ret, struct err *err);
 void xsk_port_close(struct xsk_port *port);
