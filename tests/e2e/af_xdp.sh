@@ -104,11 +104,13 @@ must "no connection was cut" test "$(http_count broken)" = 0
 
 # With nothing to do.
 sleeps() {
-	local pid task
-	pid=$(node_status 1 | json_number .pid)
-	for task in /proc/"$pid"/task/*; do
-		grep -q '^xsk-' "$task/comm" && grep -q '^State:[[:space:]]*S' "$task/status"
+	local task found=
+	for task in /proc/"$(node_status 1 | json_number .pid)"/task/*; do
+		grep -q '^xsk-' "$task/comm" || continue
+		grep -q '^State:[[:space:]]*S' "$task/status" || return 1
+		found=1
 	done
+	[ -n "$found" ]
 }
 must "without packets a worker sleeps" wait_for 10 sleeps
 
