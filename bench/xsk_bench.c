@@ -49,6 +49,13 @@ static const char *const names[] = {
 	"the kernel's program, the same frames",
 };
 
+/* The thread's time, which counts whatever else the machine does; the kernel's is no thread's. */
+static const char *const spent_names[] = {
+	"bare loop, its thread's time a frame",
+	"a worker, its thread's time a frame",
+	"a worker, out at another interface, its thread's time a frame",
+};
+
 struct bench {
 	struct xsk_bpf *skel;
 	struct world *world;
@@ -98,6 +105,19 @@ static int path(void *arg, struct pkt_ctx *ctx, uint64_t now_ns, uint32_t *ret_i
 		return swap(ctx);
 	verdict = (int)native_forward(bench->native, ctx, now_ns, &backend);
 	return way == AWAY && verdict == VERDICT_FORWARDED ? VERDICT_REDIRECTED : verdict;
+}
+
+/* How long the worker's thread has run; the only one of its name. */
+static uint64_t worker_spent_ns(void)
+{
+	unsigned long long ns = 0;
+	FILE *file =
+		popen("cat $(dirname $(grep -l '^xsk-' /proc/$PPID/task/*/comm))/schedstat", "r");
+
+	if (!file || fscanf(file, "%llu", &ns) != 1)
+		bench_die("the thread's time", EINVAL);
+	pclose(file);
+	return ns;
 }
 
 /* --- frames --- */
@@ -264,7 +284,7 @@ static void go(struct bench *bench, enum way way)
 
 static void sample(struct bench *bench, enum way way)
 {
-	uint64_t from, from_ns, received, took_ns;
+	uint64_t from, from_ns, received, took_ns, spent_ns;
 	double rate;
 
 	go(bench, way);
@@ -273,6 +293,7 @@ static void sample(struct bench *bench, enum way way)
 		bench_die("a thread", errno);
 	stay_on(bench->sender, (int)(sysconf(_SC_NPROCESSORS_ONLN) - 1));
 	pause_ms(WARM_MS);
+	spent_ns = worker_spent_ns();
 	received = xsk_worker_figures(bench->worker).received;
 	from = count_arrived(bench);
 	from_ns = time_now_ns();
@@ -280,11 +301,14 @@ static void sample(struct bench *bench, enum way way)
 	took_ns = time_now_ns() - from_ns;
 	rate = (double)(count_arrived(bench) - from) * 1e9 / (double)took_ns;
 	received = xsk_worker_figures(bench->worker).received - received;
+	spent_ns = worker_spent_ns() - spent_ns;
 	atomic_store(&bench->sends, false);
 	pthread_join(bench->sender, NULL);
 	if (rate < 1 || (way == KERNEL) != (received == 0))
 		bench_die("frames that went another way", EINVAL);
 	report_value(names[way], "/s", rate);
+	if (way != KERNEL)
+		report_value(spent_names[way], "ns", (double)spent_ns / (double)received);
 }
 
 int main(void)
@@ -302,6 +326,8 @@ int main(void)
 	report_compare(names[WORKER], names[BARE]);
 	report_at_least(names[WORKER], 0.8);
 	report_compare(names[AWAY], names[BARE]);
+	report_compare(spent_names[WORKER], spent_names[BARE]);
+	report_compare(spent_names[AWAY], spent_names[BARE]);
 	report_compare(names[KERNEL], names[BARE]);
 	report_print();
 	close_bench(&bench);
