@@ -121,3 +121,23 @@ sed -i 's/engine: af_xdp/engine: xdp/' "$DIR/lb1.yaml"
 node_start 1
 must "engine xdp has its own program" is_program weir_lb
 must "and serves" in_ns client curl -sf "http://$VIP4/" -o /dev/null
+
+# What it may not do.
+end lb1
+sed -i 's/engine: xdp/engine: af_xdp/' "$DIR/lb1.yaml"
+run_without() {
+	in_ns lb1 setpriv --bounding-set="-$1" "$WEIR" run --config "$DIR/lb1.yaml" \
+		>"$DIR/refused" 2>&1
+}
+must_not "without the right to such sockets it does not start" run_without net_raw
+must "and says so" grep -q 'cannot open an AF_XDP socket' "$DIR/refused"
+must_not "nothing is attached" has_xdp lb1
+spawn lb1 lb1 setpriv --bounding-set=-ipc_lock prlimit --memlock=65536:65536 \
+	"$WEIR" run --config "$DIR/lb1.yaml"
+must "without memory that it may lock it runs" wait_for 15 node_is_up 1
+misses() { node_status 1 | json_is '(.workers.running | length) == 0 and .workers.missing == 1'; }
+must "without a worker" wait_for 10 misses
+must "which status says" grep -q '0 workers, 1 MISSING' \
+	<<<"$("$WEIR" status --node "$TAG-lb1")"
+must "and why, the log" wait_for 5 grep -q 'missing=1 reason=.*CAP_IPC_LOCK' "$DIR/lb1.log"
+must "the kernel forwards" in_ns client curl -sf "http://$VIP4/" -o /dev/null

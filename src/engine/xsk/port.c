@@ -214,8 +214,9 @@ struct xsk_port_drops xsk_port_drops(const struct xsk_port *port)
 	if (!port->socket ||
 	    getsockopt(xsk_port_fd(port), SOL_XDP, XDP_STATISTICS, &figures, &length))
 		return (struct xsk_port_drops){0};
+	/* Those without a free chunk are among the dropped ones; longer ones never come. */
 	return (struct xsk_port_drops){
-		.ring_full = figures.rx_ring_full + figures.rx_fill_ring_empty_descs,
-		.other = figures.rx_dropped + figures.rx_invalid_descs + figures.tx_invalid_descs,
+		.ring_full = figures.rx_dropped + figures.rx_ring_full,
+		.other = figures.rx_invalid_descs + figures.tx_invalid_descs,
 	};
 }
