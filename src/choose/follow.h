@@ -169,7 +169,7 @@ PKT_STAGE int choose_new_flow(struct pkt_ctx *ctx, struct pkt *pkt, struct flow 
 
 /*
  * The usual case of the one before: the slot is settled, and there is room. Whether it is that;
- * nothing is done else. Within its caller, where the entry has just been looked for.
+ * nothing is done else.
  */
 PKT_INLINE int choose_new_usual(struct pkt *pkt, struct flow *flow)
 {
@@ -189,15 +189,16 @@ PKT_INLINE int choose_new_usual(struct pkt *pkt, struct flow *flow)
 	return 1;
 }
 
-/* The flow's entry decides where there is one that holds; else it is as if the flow were new. */
-PKT_STAGE int choose_by_flow(struct pkt_ctx *ctx, struct pkt *pkt)
+/*
+ * The flow's entry decides where there is one that holds; else it is as if the flow were new. The
+ * way of all packets of a tracked service, so it is no stage.
+ */
+PKT_INLINE int choose_by_entry(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct abi_node *node = env_node();
 	struct abi_service *service;
 	struct flow flow = {};
 
-	if (!pkt || !ctx)
-		return VERDICT_EMPTY;
 	if (entry_find(node, &flow, pkt)) {
 		pkt->why = WHY_FLOW;
 		pkt->backend = flow_pin_backend(flow.pin);
@@ -210,6 +211,12 @@ PKT_STAGE int choose_by_flow(struct pkt_ctx *ctx, struct pkt *pkt)
 	if (choose_new_usual(pkt, &flow))
 		return PKT_ON;
 	return choose_new_flow(ctx, pkt, &flow);
+}
+
+/* The same as a stage, for those off the usual way. */
+PKT_STAGE int choose_by_flow(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	return pkt && ctx ? choose_by_entry(ctx, pkt) : VERDICT_EMPTY;
 }
 
 /*

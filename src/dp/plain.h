@@ -66,7 +66,7 @@ PKT_INLINE struct abi_backend *plain_choose(struct pkt_ctx *ctx, struct pkt *pkt
 					    const struct abi_service *service, int *ret)
 {
 	int is_by_flow = choose_tracks(service) && !(plain_flags(service, pkt) & PLAIN_FURTHER);
-	int verdict = is_by_flow ? choose_by_flow(ctx, pkt) : choose_further(ctx, pkt);
+	int verdict = is_by_flow ? choose_by_entry(ctx, pkt) : choose_further(ctx, pkt);
 
 	if (verdict != PKT_ON)
 		*ret = verdict;
