@@ -46,14 +46,17 @@
 /* Whose packet is it? Ends with pkt->service set: PKT_ON, PKT_CHOSEN, PKT_PIECE; or a verdict. */
 PKT_STAGE int forward_classify(struct pkt_ctx *ctx, struct pkt *pkt)
 {
-	struct abi_vip *vip = 0;
+	struct abi_vip *vip;
 	int verdict;
 
 	if (!pkt)
 		return VERDICT_MALFORMED;
-	verdict = plain_find(ctx, pkt, &vip);
-	if (verdict != PKT_ON || !vip)
+	verdict = plain_parse(ctx, pkt);
+	if (verdict != PKT_ON)
 		return verdict;
+	vip = plain_vip(pkt);
+	if (!vip)
+		return VERDICT_NOT_VIP;
 	if (pkt->fragment && pkt->version == 4)
 		return fragment(ctx, pkt, vip);
 	if (!find_has_ports(pkt))
