@@ -7,85 +7,12 @@
 #pragma once
 
 #include "choose/transition.h"
+#include "choose/word.h"
 #include "dp/abi.h"
 #include "dp/verdict.h"
 #include "flow/entry.h"
 #include "flow/flow.h"
 #include "pkt/parse.h"
-
-/*
- * Is the slot's word all that there is to know: no change under way, and its owner up? Then
- * pkt->backend is it, whose record is returned; else NULL. This is the way of a plain packet.
- */
-PKT_INLINE struct abi_backend *choose_settled(struct pkt *pkt)
-{
-	__u64 *slot = env_slot(pkt->slot), word;
-	struct abi_backend *backend;
-
-	if (!slot)
-		return 0;
-	word = *(volatile __u64 *)slot;
-	pkt->why = WHY_SLOT;
-	pkt->backend = abi_slot_current(word);
-	backend = env_backend(pkt->backend);
-	if (!backend || word & ABI_SLOT_TRANSITION || !(backend->flags & ABI_BACKEND_UP))
-		return 0;
-	return backend;
-}
-
-PKT_INLINE int choose_is_settled(struct pkt *pkt)
-{
-	return choose_settled(pkt) != 0;
-}
-
-/*
- * Of a service that tracks nothing, whose slot is not settled, the word alone decides: PKT_ON, or
- * a verdict where there is no such slot. While the owner is down, a flow that begins takes the
- * slot's other owner.
- */
-PKT_STAGE int choose_untracked(struct pkt *pkt)
-{
-	__u64 *slot = pkt ? env_slot(pkt->slot) : 0, word;
-	__u32 other;
-
-	if (!slot)
-		return VERDICT_EMPTY;
-	word = *(volatile __u64 *)slot;
-	pkt->why = WHY_SLOT;
-	pkt->backend = abi_slot_current(word);
-	if (transition_flags(pkt->backend) & ABI_BACKEND_UP || !entry_begins(pkt))
-		return PKT_ON;
-	other = abi_slot_other(word);
-	if (transition_flags(other) & ABI_BACKEND_UP) {
-		pkt->why = WHY_OTHER;
-		pkt->backend = other;
-	}
-	return PKT_ON;
-}
-
-PKT_INLINE int choose_tracks(const struct abi_service *service)
-{
-	return service->flags & (ABI_SERVICE_TRACK | ABI_SERVICE_TRANSITION | ABI_SERVICE_FLIP) &&
-	       env_has(ABI_HAS_TRACK);
-}
-
-/* Does every flow of the service have an entry, or may it? */
-PKT_INLINE int choose_tracks_all(const struct abi_service *service)
-{
-	return service->flags & (ABI_SERVICE_TRACK | ABI_SERVICE_FLIP) && env_has(ABI_HAS_TRACK);
-}
-
-/*
- * Who has no entry and is to get none: what is quoted, and a datagram by what all of its pieces
- * have. Ends as choose_untracked.
- */
-PKT_INLINE int choose_unrecorded(struct pkt_ctx *ctx, struct pkt *pkt,
-				 const struct abi_service *service, enum transition_key key)
-{
-	if (choose_is_settled(pkt))
-		return PKT_ON;
-	return choose_tracks(service) ? transition_go(ctx, pkt, key) : choose_untracked(pkt);
-}
 
 /* Looks for an entry by the slot that the flow had in the old table. Whether one holds. */
 PKT_INLINE int choose_find_old(struct pkt_ctx *ctx, struct pkt *pkt, struct flow *flow)
@@ -169,17 +96,16 @@ PKT_STAGE int choose_new_flow(struct pkt_ctx *ctx, struct pkt *pkt, struct flow 
 
 /*
  * The usual case of the one before: the slot is settled, and there is room. Whether it is that;
- * nothing is done else. Within its caller, where the entry has just been looked for.
+ * nothing is done else.
  */
 PKT_INLINE int choose_new_usual(struct pkt *pkt, struct flow *flow)
 {
 	struct abi_backend *backend;
 
-	if (flow->pin || pkt->labelled)
+	if (flow->pin || flow->place >= ABI_BUCKET_FLOWS || pkt->labelled)
 		return 0;
 	backend = choose_settled(pkt);
-	if (!backend || !pkt->backend || !(backend->flags & ABI_BACKEND_KEEP) ||
-	    !entry_find_free(flow))
+	if (!backend || !pkt->backend || !(backend->flags & ABI_BACKEND_KEEP))
 		return 0;
 	if (!env_may_insert(env_node()->insert_limit, flow->tick) ||
 	    !entry_write_for(flow, backend, pkt->backend, flow_next_state(FLOW_NONE, pkt)))
@@ -189,15 +115,16 @@ PKT_INLINE int choose_new_usual(struct pkt *pkt, struct flow *flow)
 	return 1;
 }
 
-/* The flow's entry decides where there is one that holds; else it is as if the flow were new. */
-PKT_STAGE int choose_by_flow(struct pkt_ctx *ctx, struct pkt *pkt)
+/*
+ * The flow's entry decides where there is one that holds; else it is as if the flow were new. The
+ * way of all packets of a tracked service, so it is no stage.
+ */
+PKT_INLINE int choose_by_entry(struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	struct abi_node *node = env_node();
 	struct abi_service *service;
 	struct flow flow = {};
 
-	if (!pkt || !ctx)
-		return VERDICT_EMPTY;
 	if (entry_find(node, &flow, pkt)) {
 		pkt->why = WHY_FLOW;
 		pkt->backend = flow_pin_backend(flow.pin);
@@ -210,6 +137,12 @@ PKT_STAGE int choose_by_flow(struct pkt_ctx *ctx, struct pkt *pkt)
 	if (choose_new_usual(pkt, &flow))
 		return PKT_ON;
 	return choose_new_flow(ctx, pkt, &flow);
+}
+
+/* The same as a stage, for those off the usual way. */
+PKT_STAGE int choose_by_flow(struct pkt_ctx *ctx, struct pkt *pkt)
+{
+	return pkt && ctx ? choose_by_entry(ctx, pkt) : VERDICT_EMPTY;
 }
 
 /*

@@ -46,14 +46,17 @@
 /* Whose packet is it? Ends with pkt->service set: PKT_ON, PKT_CHOSEN, PKT_PIECE; or a verdict. */
 PKT_STAGE int forward_classify(struct pkt_ctx *ctx, struct pkt *pkt)
 {
-	struct abi_vip *vip = 0;
+	struct abi_vip *vip;
 	int verdict;
 
 	if (!pkt)
 		return VERDICT_MALFORMED;
-	verdict = plain_find(ctx, pkt, &vip);
-	if (verdict != PKT_ON || !vip)
+	verdict = plain_parse(ctx, pkt);
+	if (verdict != PKT_ON)
 		return verdict;
+	vip = plain_vip(pkt);
+	if (!vip)
+		return VERDICT_NOT_VIP;
 	if (pkt->fragment && pkt->version == 4)
 		return fragment(ctx, pkt, vip);
 	if (!find_has_ports(pkt))
@@ -63,7 +66,7 @@ PKT_STAGE int forward_classify(struct pkt_ctx *ctx, struct pkt *pkt)
 
 /*
  * Neither IPv4 nor IPv6 at first sight. Behind VLAN tags there may be a packet for us, which then
- * stands there without them, and goes the way of any other. Ends as forward_classify.
+ * stands there without them, and goes the way of any other: PKT_AGAIN, or a verdict.
  */
 PKT_STAGE int forward_untag(struct pkt_ctx *ctx, struct pkt *pkt)
 {
@@ -77,7 +80,7 @@ PKT_STAGE int forward_untag(struct pkt_ctx *ctx, struct pkt *pkt)
 		return VERDICT_NOT_IP;
 	pkt->vlan = vlan;
 	pkt->seldom |= PKT_SELDOM_TAGS;
-	return forward_classify(ctx, pkt);
+	return PKT_AGAIN;
 }
 
 /*
@@ -128,6 +131,8 @@ PKT_INLINE int forward_rare(struct pkt_ctx *ctx, struct pkt *pkt, int verdict)
 
 	if (verdict == VERDICT_NOT_IP)
 		verdict = forward_untag(ctx, pkt);
+	if (verdict == PKT_AGAIN)
+		verdict = forward_classify(ctx, pkt);
 	if (env_has(ABI_HAS_DECAP) && verdict == VERDICT_NOT_VIP)
 		verdict = forward_unwrap(ctx, pkt);
 	if (verdict == PKT_ON)
@@ -144,11 +149,8 @@ PKT_INLINE int forward_rare(struct pkt_ctx *ctx, struct pkt *pkt, int verdict)
 /* What a plain packet's way could not do to its end (plain.h). */
 PKT_INLINE int forward_on(struct pkt_ctx *ctx, struct pkt *pkt, int verdict)
 {
-	if (verdict == PKT_CHOSEN)
-		return forward_send(ctx, pkt, PKT_ON);
-	if (verdict == PKT_AGAIN)
-		verdict = forward_classify(ctx, pkt);
-	return forward_rare(ctx, pkt, verdict);
+	return verdict == PKT_CHOSEN ? forward_send(ctx, pkt, PKT_ON)
+				     : forward_rare(ctx, pkt, verdict);
 }
 
 /* The whole path. Counts and traces; the verdict's action is the includer's to carry out. */

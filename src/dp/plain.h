@@ -14,11 +14,10 @@
 #include "pkt/parse.h"
 #include "send/wrap.h"
 
-/* The packet's VIP, which has listens: PKT_ON, or a verdict. */
-PKT_INLINE int plain_find(const struct pkt_ctx *ctx, struct pkt *pkt, struct abi_vip **ret)
+/* What finds the VIP: PKT_ON, or a verdict. */
+PKT_INLINE int plain_parse(const struct pkt_ctx *ctx, struct pkt *pkt)
 {
 	enum pkt_parsed parsed;
-	struct abi_vip *vip;
 
 	pkt->frame_length = (__u32)((__u64)pkt_data_end(ctx) - (__u64)pkt_data(ctx));
 	pkt->why = WHY_MALFORMED;
@@ -31,11 +30,15 @@ PKT_INLINE int plain_find(const struct pkt_ctx *ctx, struct pkt *pkt, struct abi
 	/* An IPv6 packet for ::ffff:a.b.c.d must not find the VIP a.b.c.d. */
 	if (pkt->version == 6 && (!env_has(ABI_HAS_IPV6) || pkt_addr_is4(&pkt->dst)))
 		return VERDICT_NOT_VIP;
-	vip = find_vip(pkt);
-	if (!vip || !vip->listens[0])
-		return VERDICT_NOT_VIP;
-	*ret = vip;
 	return PKT_ON;
+}
+
+/* The packet's VIP, which has listens; NULL: it is for none. */
+PKT_INLINE struct abi_vip *plain_vip(const struct pkt *pkt)
+{
+	struct abi_vip *vip = find_vip(pkt);
+
+	return vip && vip->listens[0] ? vip : 0;
 }
 
 /* PKT_CHOSEN if it does not fit. */
@@ -66,7 +69,7 @@ PKT_INLINE struct abi_backend *plain_choose(struct pkt_ctx *ctx, struct pkt *pkt
 					    const struct abi_service *service, int *ret)
 {
 	int is_by_flow = choose_tracks(service) && !(plain_flags(service, pkt) & PLAIN_FURTHER);
-	int verdict = is_by_flow ? choose_by_flow(ctx, pkt) : choose_further(ctx, pkt);
+	int verdict = is_by_flow ? choose_by_entry(ctx, pkt) : choose_further(ctx, pkt);
 
 	if (verdict != PKT_ON)
 		*ret = verdict;
@@ -111,14 +114,17 @@ PKT_INLINE int plain_send(struct pkt_ctx *ctx, struct pkt *pkt)
 /* A verdict; or PKT_CHOSEN, and PKT_AGAIN, for what is not plain. */
 PKT_INLINE int plain(struct pkt_ctx *ctx, struct pkt *pkt)
 {
-	struct abi_vip *vip = 0;
-	int verdict;
+	int verdict = plain_parse(ctx, pkt);
+	struct abi_vip *vip;
 
-	verdict = plain_find(ctx, pkt, &vip);
-	if (verdict != PKT_ON || !vip)
+	if (verdict != PKT_ON)
 		return verdict;
+	/* Before the VIP is looked for: the verifier goes through that once for each of these. */
 	if (pkt->fragment || !find_has_ports(pkt))
 		return PKT_AGAIN;
+	vip = plain_vip(pkt);
+	if (!vip)
+		return VERDICT_NOT_VIP;
 	verdict = find_listener(ctx, pkt, vip);
 	return verdict == PKT_ON ? plain_send(ctx, pkt) : verdict;
 }

@@ -137,29 +137,6 @@ PKT_INLINE int entry_find_place(struct flow *flow, int redundant)
 	return 1;
 }
 
-/* An empty place in the flow's first bucket, if none there is its own. Whether there is one. */
-PKT_INLINE int entry_find_free(struct flow *flow)
-{
-	struct abi_bucket *bucket = env_bucket(flow->buckets[0]);
-	__u32 place = ABI_BUCKET_FLOWS;
-
-	if (!bucket)
-		return 0;
-	for (__u32 i = ABI_BUCKET_FLOWS; i-- > 0;) {
-		__u64 pin = *(volatile __u64 *)&bucket->flows[i].pin;
-
-		if (!pin)
-			place = i;
-		else if (*(volatile __u64 *)&bucket->flows[i].key == flow->key)
-			return 0;
-	}
-	if (place == ABI_BUCKET_FLOWS)
-		return 0;
-	flow->bucket = flow->buckets[0];
-	flow->place = place;
-	return 1;
-}
-
 /* Over what is at the flow's place, if it is still there. Returns whether. */
 PKT_INLINE int entry_write_for(struct flow *flow, const struct abi_backend *backend, __u32 index,
 			       __u32 state)
@@ -218,19 +195,28 @@ PKT_INLINE void flow_set_slot(struct flow *flow, __u32 slot)
 	flow->key = (flow->key & ~(__u64)FLOW_KEY_SLOT_MASK) | (slot & FLOW_KEY_SLOT_MASK);
 }
 
-/* In one of the flow's two buckets. Returns whether it is there. */
-PKT_INLINE int entry_look(struct flow *flow, __u32 which)
+/* In the flow's first bucket. Whether it is there, or an empty place: then nowhere else. */
+PKT_INLINE int entry_look_first(struct flow *flow)
 {
-	struct abi_bucket *bucket = env_bucket(flow->buckets[which]);
+	struct abi_bucket *bucket = env_bucket(flow->buckets[0]);
 
-	return bucket && flow_find_in(flow, bucket, flow->buckets[which]);
+	if (!bucket || flow_find_in(flow, bucket, flow->buckets[0]))
+		return 1;
+	flow->bucket = flow->buckets[0];
+	flow->place = flow_empty_in(bucket);
+	return flow->place < ABI_BUCKET_FLOWS;
 }
 
 /* No loop: kernel 6.1 takes some for jumps back that it does not know. */
 PKT_INLINE void entry_look_both(struct flow *flow)
 {
-	if (!entry_look(flow, 0))
-		entry_look(flow, 1);
+	struct abi_bucket *second;
+
+	if (entry_look_first(flow))
+		return;
+	second = env_bucket(flow->buckets[1]);
+	if (second)
+		flow_find_in(flow, second, flow->buckets[1]);
 }
 
 /* Looks the flow up. Returns whether it has an entry that decides for this packet. */

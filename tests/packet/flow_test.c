@@ -299,6 +299,38 @@ static void test_eviction(void **state)
 	engines_refill();
 }
 
+/* In a table of two buckets; whether the last of these flows stands in the second one then. */
+static bool is_second(const uint16_t *ports, size_t count)
+{
+	engines_forget_flows();
+	for (size_t i = 0; i < count; i++)
+		run_many(ports[i], FRAME_SYN, WHY_SLOT);
+	return engines[0].tables->flows[1].flows[0].pin != 0;
+}
+
+/* A flow whose first bucket is full is found in its second one, and only there may it be. */
+static void test_second_bucket(void **state)
+{
+	uint16_t ports[ABI_BUCKET_FLOWS + 1] = {0}, port = 1;
+
+	(void)state;
+	many_to(WORLD_M1);
+	for (size_t i = 0; i < engine_count; i++)
+		engines[i].tables->node->flow_buckets_mask = 1;
+	/* All of these are of the first bucket; the last one's other bucket is the second. */
+	for (size_t i = 0; i < ABI_BUCKET_FLOWS; port++) {
+		ports[i] = port;
+		i += !is_second(&port, 1);
+	}
+	do {
+		ports[ABI_BUCKET_FLOWS] = port++;
+	} while (is_second(&ports[ABI_BUCKET_FLOWS], 1) || !is_second(ports, ABI_BUCKET_FLOWS + 1));
+	many_to(WORLD_M3);
+	for (size_t i = 0; i <= ABI_BUCKET_FLOWS; i++)
+		assert_int_equal(run_many(ports[i], FRAME_ACK, WHY_FLOW), WORLD_M1);
+	engines_refill();
+}
+
 /* Past the limit flows are served by their slot all the same, and counted. */
 static void test_insert_limit(void **state)
 {
@@ -366,6 +398,7 @@ int main(void)
 		cmocka_unit_test(test_tick_ahead),
 		cmocka_unit_test(test_tick_wraps),
 		cmocka_unit_test(test_eviction),
+		cmocka_unit_test(test_second_bucket),
 		cmocka_unit_test(test_insert_limit),
 		cmocka_unit_test(test_flood),
 	};

@@ -239,6 +239,39 @@ static void test_what_is_left(void **state)
 	free(to.flows);
 }
 
+/*
+ * A flow stands in its second bucket, and those that filled the first one have expired: there it is
+ * looked for only while the first one has no empty place, so that is full again.
+ */
+static void test_full_buckets_stay_full(void **state)
+{
+	struct side from = side_new(256), to = side_new(256);
+	struct dp_tables tables = {.node = &to.node, .flows = to.flows, .flow_buckets = 256};
+	struct carry_old old = old_of(&from);
+	struct known known = {.hash = 0x123456789abcdef0, .slot = 5};
+	struct flow flow = prepared(&from, &known);
+	struct carry_flows flows;
+
+	(void)state;
+	assert_int_not_equal(flow.buckets[0], flow.buckets[1]);
+	for (uint32_t i = 0; i < ABI_BUCKET_FLOWS; i++)
+		from.flows[flow.buckets[0]].flows[i] = (struct abi_flow){
+			(i + 1) << 12, flow_pin(0, 1, 0, FLOW_HANDSHAKE, 4000 + i)};
+	known.pin = flow_pin(5, 2, 0, FLOW_ESTABLISHED, 5000);
+	from.flows[flow.buckets[1]].flows[0] = (struct abi_flow){flow.key, known.pin};
+	assert_int_equal(flow_empty_in(&from.flows[flow.buckets[1]]), 1);
+	assert_int_equal(carry_flows_init(&flows, &old, &tables), 0);
+	carry_flows_pass(&flows, NOW_NS);
+	carry_flows_pass(&flows, NOW_NS);
+	assert_int_equal(flows.carried, 1);
+	assert_int_equal(flows.lost, 0);
+	assert_int_equal(flow_empty_in(&to.flows[flow.buckets[0]]), ABI_BUCKET_FLOWS);
+	assert_true(found(&to, &known) == known.pin);
+	carry_flows_fini(&flows);
+	free(from.flows);
+	free(to.flows);
+}
+
 /* --- records --- */
 
 struct records_of {
@@ -324,6 +357,7 @@ int main(void)
 		cmocka_unit_test(test_flows_are_found_again),
 		cmocka_unit_test(test_later_passes),
 		cmocka_unit_test(test_what_is_left),
+		cmocka_unit_test(test_full_buckets_stay_full),
 		cmocka_unit_test(test_records),
 	};
 

@@ -214,24 +214,40 @@ static bool read_entry(const struct abi_flow *place, struct abi_flow *ret)
 	       __atomic_load_n(&place->pin, __ATOMIC_ACQUIRE) == ret->pin;
 }
 
+/* Has it no empty place? */
+static bool is_full(const struct abi_bucket *bucket)
+{
+	for (uint32_t i = 0; i < ABI_BUCKET_FLOWS; i++) {
+		if (!__atomic_load_n(&bucket->flows[i].pin, __ATOMIC_RELAXED))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Where entries go where they were, a full bucket is to be full again, with those that have
+ * expired: a flow in its second bucket is looked for there only if the first one is full.
+ */
 static void carry(struct carry_flows *flows, uint32_t bucket, uint32_t place, uint32_t tick)
 {
+	const bool is_same = flows->old->flow_buckets == flows->tables->flow_buckets;
 	uint32_t *seen = &flows->seen[(size_t)bucket * ABI_BUCKET_FLOWS + place];
 	struct parcel parcel = {.before = *seen, .tick = tick};
 	struct places same = {{bucket, bucket}};
 	uint32_t now;
 	bool done;
 
-	if (!read_entry(&flows->old->flows[bucket].flows[place], &parcel.entry) ||
-	    !flow_pin_live(flows->tables->node, parcel.entry.pin, tick))
+	if (!read_entry(&flows->old->flows[bucket].flows[place], &parcel.entry))
 		return;
+	if (!flow_pin_live(flows->tables->node, parcel.entry.pin, tick)) {
+		if (is_same && is_full(&flows->old->flows[bucket]))
+			put(flows, &same, &parcel);
+		return;
+	}
 	now = digest(&parcel.entry);
 	if (now == *seen)
 		return;
-	if (flows->old->flow_buckets == flows->tables->flow_buckets)
-		done = put(flows, &same, &parcel);
-	else
-		done = put_anywhere(flows, bucket, &parcel);
+	done = is_same ? put(flows, &same, &parcel) : put_anywhere(flows, bucket, &parcel);
 	flows->lost += !done;
 	flows->carried += done && !*seen;
 	*seen = now;
