@@ -203,9 +203,9 @@ openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=probe -keyout "$DIR/client.k
 	-out "$DIR/client.crt" 2>/dev/null
 chmod 600 "$DIR/client.key"
 topology 2 2
-for i in 1 2; do
-	node_config $i | with_tls_pool >"$DIR/lb$i.yaml"
-done
+# One of each engine.
+ENGINE=af_xdp node_config 1 | with_tls_pool >"$DIR/lb1.yaml"
+node_config 2 | with_tls_pool >"$DIR/lb2.yaml"
 stack_start
 wait_for 20 shows 1 'weir_bgp_session_up{peer="192.0.2.1"}' 1 || fail "BGP comes up"
 

@@ -324,6 +324,7 @@ static void test_links(void **state)
 	xsk_lab_open(1, 1, PACKET_MAX);
 	pass_one();
 	xsk_lab_shell("ip link set v0 down && ip link set v0 up");
+	xsk_lab_wait_up("v0", "v1");
 	pass_one();
 	xsk_lab_shell("ip link del v0");
 	close(xsk_lab.far_fd);
@@ -335,6 +336,34 @@ static void test_links(void **state)
 	assert_int_equal(xsk_look(xsk_lab.dp, &err), 0);
 	pass_one();
 	assert_int_equal(xsk_lab_figures().received, 1);
+	xsk_lab_close();
+}
+
+/* A second interface has a worker of its own, whose packets leave at the first. */
+static void test_two_interfaces(void **state)
+{
+	static uint8_t bytes[FRAME_MAX];
+	const struct frame_spec spec = {.src = WORLD_CLIENT4, .dst = WORLD_ONE4_VIP4};
+	struct xsk_seen seen;
+	struct frame frame;
+	struct err err;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	xsk_lab_open(1, 2, PACKET_MAX);
+	assert_int_equal(dp_attach(xsk_lab.dp, "v2", LINK_XDP_NATIVE, &err), 0);
+	assert_int_equal(xsk_look(xsk_lab.dp, &err), 0);
+	assert_int_equal(xsk_count(xsk_lab.dp), 2);
+	pass_one();
+	frame_build(&spec, &frame);
+	assert_int_equal(send(xsk_lab.away_fd, frame.bytes, frame.length, 0), frame.length);
+	assert_int_equal(xsk_lab_receive(xsk_lab.far_fd, bytes, sizeof(bytes)), frame.length + 20);
+	wait_for_count("redirected", VERDICT_REDIRECTED, 1, 2);
+	assert_true(xsk_see(xsk_lab.dp, 1, &seen));
+	assert_string_equal(seen.interface, "v2");
+	assert_int_equal(seen.figures.received, 1);
+	assert_int_equal(seen.figures.redirected, 1);
 	xsk_lab_close();
 }
 
@@ -389,10 +418,10 @@ static int close_native(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_steering),    cmocka_unit_test(test_lengths),
-		cmocka_unit_test(test_in_place),    cmocka_unit_test(test_over_veth),
-		cmocka_unit_test(test_more_queues), cmocka_unit_test(test_links),
-		cmocka_unit_test(test_busy_queue),
+		cmocka_unit_test(test_steering),       cmocka_unit_test(test_lengths),
+		cmocka_unit_test(test_in_place),       cmocka_unit_test(test_over_veth),
+		cmocka_unit_test(test_more_queues),    cmocka_unit_test(test_links),
+		cmocka_unit_test(test_two_interfaces), cmocka_unit_test(test_busy_queue),
 	};
 
 	return cmocka_run_group_tests(tests, open_native, close_native);

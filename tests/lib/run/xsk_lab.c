@@ -40,6 +40,17 @@ void xsk_lab_shell(const char *command)
 		fail_msg("failed (status %#x): %s", (unsigned)status, command);
 }
 
+void xsk_lab_wait_up(const char *one, const char *other)
+{
+	char command[256];
+
+	snprintf(command, sizeof(command),
+		 "for i in {1..1000}; do ip -o link show %s | grep -q 'state UP' && "
+		 "ip -o link show %s | grep -q 'state UP' && exit 0; sleep 0.01; done; exit 1",
+		 one, other);
+	xsk_lab_shell(command);
+}
+
 static int open_end(const char *interface)
 {
 	struct sockaddr_ll end = {
@@ -109,6 +120,7 @@ void xsk_lab_link(void)
 		 queues, queues, queues);
 	xsk_lab_shell(queues > 1 ? command : "ip link add v0 type veth peer name v1");
 	xsk_lab_shell("ip link set v0 up && ip link set v1 up");
+	xsk_lab_wait_up("v0", "v1");
 	snprintf(command, sizeof(command),
 		 "ip link set dev v1 xdpdrv obj "
 		 "$(dirname $(readlink -f /proc/%d/exe))/../lib/pass.bpf.o sec xdp",
@@ -142,6 +154,7 @@ void xsk_lab_open(uint32_t queues, uint32_t workers, uint32_t packet_max)
 	xsk_lab_shell("echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6");
 	xsk_lab_shell("ip link add v2 type veth peer name v3 && ip link set v2 up && "
 		      "ip link set v3 up");
+	xsk_lab_wait_up("v2", "v3");
 	xsk_lab.queues = queues;
 	xsk_lab_link();
 	xsk_lab.away_fd = open_end("v3");

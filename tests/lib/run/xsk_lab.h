@@ -29,6 +29,8 @@ void xsk_lab_link(void);
 /* Leads the world's backends to these interfaces. */
 void xsk_lab_lead(void);
 void xsk_lab_shell(const char *command);
+/* Returns when both ends of the pair may send: until its state is known, the kernel drops. */
+void xsk_lab_wait_up(const char *one, const char *other);
 /* The next frame at one of the sockets; 0: none came in time. */
 size_t xsk_lab_receive(int fd, uint8_t *bytes, size_t room);
 /* Of all workers. */
