@@ -338,6 +338,28 @@ static void test_links(void **state)
 	xsk_lab_close();
 }
 
+/* One of the same name and the same number, before anybody looked: its worker is of no use. */
+static void test_same_number(void **state)
+{
+	struct err err;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	xsk_lab_open(1, 1, PACKET_MAX);
+	pass_one();
+	xsk_lab.number = if_nametoindex("v0");
+	xsk_lab_shell("ip link del v0");
+	close(xsk_lab.far_fd);
+	xsk_lab_link();
+	assert_int_equal(if_nametoindex("v0"), xsk_lab.number);
+	xsk_lab_lead();
+	assert_int_equal(dp_reattach(xsk_lab.dp, 0, &err), 0);
+	assert_int_equal(xsk_look(xsk_lab.dp, &err), 0);
+	pass_one();
+	xsk_lab_close();
+}
+
 /* A queue that another socket has: it is said, the kernel forwards, and then it is to be had. */
 static void test_busy_queue(void **state)
 {
@@ -392,7 +414,7 @@ int main(void)
 		cmocka_unit_test(test_steering),    cmocka_unit_test(test_lengths),
 		cmocka_unit_test(test_in_place),    cmocka_unit_test(test_over_veth),
 		cmocka_unit_test(test_more_queues), cmocka_unit_test(test_links),
-		cmocka_unit_test(test_busy_queue),
+		cmocka_unit_test(test_same_number), cmocka_unit_test(test_busy_queue),
 	};
 
 	return cmocka_run_group_tests(tests, open_native, close_native);

@@ -178,13 +178,11 @@ static void find_link(struct xsk *xsk, const char *interface)
 	xsk->given += queues;
 }
 
-/* One of the same name that came later is another. */
-static void follow_link(struct dp *dp, uint32_t at)
+/* Its workers end where it has another number. */
+static void move_link(struct dp *dp, uint32_t at, uint32_t ifindex)
 {
 	struct xsk *xsk = dp->xsk;
 	struct abi_steer_link link = xsk->steering->links[at];
-	const struct link_attached *attached = links_find(&dp->links, xsk->links[at]);
-	uint32_t ifindex = attached && !link_is_lost(attached) ? (uint32_t)attached->ifindex : 0;
 
 	if (link.ifindex == ifindex)
 		return;
@@ -193,6 +191,21 @@ static void follow_link(struct dp *dp, uint32_t at)
 		xsk->places[link.first + i].ifindex = ifindex;
 	link.ifindex = ifindex;
 	set_link(xsk, at, link);
+}
+
+static void follow_link(struct dp *dp, uint32_t at)
+{
+	const struct link_attached *attached = links_find(&dp->links, dp->xsk->links[at]);
+
+	move_link(dp, at, attached && !link_is_lost(attached) ? (uint32_t)attached->ifindex : 0);
+}
+
+void xsk_forget_link(struct dp *dp, const char *interface)
+{
+	for (uint32_t i = 0; dp->xsk && i < dp->xsk->link_count; i++) {
+		if (strcmp(dp->xsk->links[i], interface) == 0)
+			move_link(dp, i, 0);
+	}
 }
 
 uint32_t xsk_look(struct dp *dp, struct err *err)
