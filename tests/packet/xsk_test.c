@@ -338,7 +338,7 @@ static void test_links(void **state)
 	xsk_lab_close();
 }
 
-/* One of the same name and the same number, before anybody looked: its worker is of no use. */
+/* An interface is gone and back under its number before anybody looks. */
 static void test_same_number(void **state)
 {
 	struct err err;
@@ -348,7 +348,15 @@ static void test_same_number(void **state)
 		skip();
 	xsk_lab_open(1, 1, PACKET_MAX);
 	pass_one();
+	/* It is somewhere else for a moment: the program stays at it. */
 	xsk_lab.number = if_nametoindex("v0");
+	xsk_lab_shell("ip netns add weir-$PPID-away && ip link set v0 netns weir-$PPID-away && "
+		      "ip -n weir-$PPID-away link set v0 netns $PPID && "
+		      "ip netns del weir-$PPID-away && ip link set v0 up");
+	assert_int_equal(if_nametoindex("v0"), xsk_lab.number);
+	assert_int_equal(xsk_look(xsk_lab.dp, &err), 0);
+	pass_one();
+	/* It is deleted, and one made. */
 	xsk_lab_shell("ip link del v0");
 	close(xsk_lab.far_fd);
 	xsk_lab_link();

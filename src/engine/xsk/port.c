@@ -83,7 +83,8 @@ static int make_umem(struct xsk_port *port, struct err *err)
 	if (error == -ENOBUFS || error == -ENOMEM)
 		return err_set(err, error,
 			       "no memory that may be locked for frames: a worker needs %zu MiB "
-			       "(LimitMEMLOCK, or CAP_IPC_LOCK)",
+			       "(LimitMEMLOCK, or CAP_IPC_LOCK, which a process that began with "
+			       "another engine has given up: stop it, and start it)",
 			       size >> 20);
 	return err_set(err, error, "no memory for frames: %s", strerror(-error));
 }
@@ -156,6 +157,12 @@ void xsk_port_close(struct xsk_port *port)
 int xsk_port_fd(const struct xsk_port *port)
 {
 	return xsk_socket__fd(port->socket);
+}
+
+bool xsk_port_is_bound(const struct xsk_port *port)
+{
+	/* Receives nothing where it is; what is wrong it says. */
+	return recv(xsk_port_fd(port), NULL, 0, MSG_DONTWAIT) >= 0 || errno != ENXIO;
 }
 
 void xsk_port_free(struct xsk_port *port, uint64_t addr)

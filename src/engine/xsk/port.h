@@ -46,6 +46,9 @@ int xsk_port_open(const char *interface, uint32_t queue, bool copy, struct xsk_p
 		  struct err *err);
 void xsk_port_close(struct xsk_port *port);
 int xsk_port_fd(const struct xsk_port *port);
+/* No more once its interface was deleted, or has left the network namespace, though only for a
+ * moment: then it takes nothing, for ever. Any thread. */
+bool xsk_port_is_bound(const struct xsk_port *port);
 
 /* Chunks that were sent are free again. */
 void xsk_port_reclaim(struct xsk_port *port);

@@ -221,6 +221,8 @@ uint32_t xsk_look(struct dp *dp, struct err *err)
 		struct place *place = &xsk->places[i];
 		struct err why;
 
+		if (place->worker && !xsk_worker_is_bound(place->worker))
+			stop(dp, i, 1);
 		if (place->worker || !place->ifindex || !start(dp, place, &why))
 			continue;
 		if (!missing++)
