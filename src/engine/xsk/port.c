@@ -48,11 +48,14 @@ uint32_t xsk_port_queues(const char *interface)
 	struct ethtool_channels channels = {.cmd = ETHTOOL_GCHANNELS};
 	struct ifreq request = {.ifr_data = (char *)&channels};
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	uint32_t queues = 0;
+	uint32_t queues = 0, apart;
 
 	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", interface);
-	if (fd >= 0 && !ioctl(fd, SIOCETHTOOL, &request))
-		queues = channels.rx_count + channels.combined_count;
+	if (fd >= 0 && !ioctl(fd, SIOCETHTOOL, &request)) {
+		apart = channels.rx_count < channels.tx_count ? channels.rx_count
+							      : channels.tx_count;
+		queues = channels.combined_count + apart;
+	}
 	if (fd >= 0)
 		close(fd);
 	return queues ? queues : 1;

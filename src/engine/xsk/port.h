@@ -36,7 +36,8 @@ struct xsk_port_drops {
 
 /* Does this kernel have such sockets, and may this process open them? 0, or -errno in words. */
 int xsk_port_check(struct err *err);
-/* How many receive queues the interface has; 1 where it does not say. */
+/* How many receive queues the interface has that can send, too, for a socket sends at the queue of
+ * its number; 1 where it does not say. */
 uint32_t xsk_port_queues(const char *interface);
 /*
  * Opens and binds one; `copy`: zero-copy is not tried. -EBUSY: another socket has the queue, maybe
