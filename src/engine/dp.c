@@ -492,6 +492,7 @@ int dp_attach(struct dp *dp, const char *interface, enum link_xdp wanted, struct
 
 int dp_reattach(struct dp *dp, size_t at, struct err *err)
 {
+	xsk_forget_link(dp, dp->links.attached[at].interface);
 	return links_reattach(&dp->links, at, dp_program_fd(dp), err);
 }
 

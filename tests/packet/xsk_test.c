@@ -298,6 +298,62 @@ static void test_more_queues(void **state)
 	xsk_lab_close();
 }
 
+/* Each of many flows' frames leaves. */
+static void pass_flows(void)
+{
+	static uint8_t bytes[FRAME_MAX];
+	struct frame frame;
+
+	for (uint16_t port = 1; port <= FLOWS; port++) {
+		const struct frame_spec spec = {
+			.src = WORLD_CLIENT4, .dst = WORLD_ONE4_VIP4, .sport = port};
+
+		frame_build(&spec, &frame);
+		assert_int_equal(send(xsk_lab.far_fd, frame.bytes, frame.length, 0), frame.length);
+		assert_int_equal(xsk_lab_receive(xsk_lab.far_fd, bytes, sizeof(bytes)),
+				 frame.length + 20);
+	}
+}
+
+/* A queue that receives and does not send is no worker's. */
+static void test_queues_that_send(void **state)
+{
+	uint64_t end_ms = time_now_ms() + XSK_LAB_WAIT_MS;
+	struct xsk_seen seen;
+	struct err err;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	xsk_lab_open(4, 4, PACKET_MAX);
+	pass_flows();
+	assert_true(xsk_see(xsk_lab.dp, 3, &seen));
+	assert_int_equal(xsk_lab_figures().sent, FLOWS);
+	/* The kernel refuses that while there are sockets. */
+	xsk_close(xsk_lab.dp);
+	while (system("ethtool -L v0 tx 2 2>/dev/null") && time_now_ms() < end_ms)
+		sched_yield();
+	assert_int_equal(xsk_open(xsk_lab.dp, 4, &err), 0);
+	while (xsk_look(xsk_lab.dp, &err) && time_now_ms() < end_ms)
+		sched_yield();
+	assert_int_equal(xsk_count(xsk_lab.dp), 2);
+	pass_flows();
+	assert_in_range(xsk_lab_figures().sent, 1, FLOWS - 1);
+	/* Its successor has fewer of them. */
+	xsk_lab.queues = 1;
+	xsk_lab_shell("ip link del v0");
+	close(xsk_lab.far_fd);
+	xsk_lab_link();
+	xsk_lab_lead();
+	assert_int_equal(dp_reattach(xsk_lab.dp, 0, &err), 0);
+	assert_int_equal(xsk_look(xsk_lab.dp, &err), 0);
+	assert_true(xsk_see(xsk_lab.dp, 0, &seen));
+	assert_false(xsk_see(xsk_lab.dp, 1, &seen));
+	pass_flows();
+	assert_int_equal(xsk_lab_figures().sent, FLOWS);
+	xsk_lab_close();
+}
+
 /* One frame through a worker. */
 static void pass_one(void)
 {
@@ -367,6 +423,36 @@ static void test_two_interfaces(void **state)
 	xsk_lab_close();
 }
 
+/* An interface is gone and back under its number before anybody looks. */
+static void test_same_number(void **state)
+{
+	struct err err;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	xsk_lab_open(1, 1, PACKET_MAX);
+	pass_one();
+	/* It is somewhere else for a moment: the program stays at it. */
+	xsk_lab.number = if_nametoindex("v0");
+	xsk_lab_shell("ip netns add weir-$PPID-away && ip link set v0 netns weir-$PPID-away && "
+		      "ip -n weir-$PPID-away link set v0 netns $PPID && "
+		      "ip netns del weir-$PPID-away && ip link set v0 up");
+	assert_int_equal(if_nametoindex("v0"), xsk_lab.number);
+	assert_int_equal(xsk_look(xsk_lab.dp, &err), 0);
+	pass_one();
+	/* It is deleted, and one made. */
+	xsk_lab_shell("ip link del v0");
+	close(xsk_lab.far_fd);
+	xsk_lab_link();
+	assert_int_equal(if_nametoindex("v0"), xsk_lab.number);
+	xsk_lab_lead();
+	assert_int_equal(dp_reattach(xsk_lab.dp, 0, &err), 0);
+	assert_int_equal(xsk_look(xsk_lab.dp, &err), 0);
+	pass_one();
+	xsk_lab_close();
+}
+
 /* A queue that another socket has: it is said, the kernel forwards, and then it is to be had. */
 static void test_busy_queue(void **state)
 {
@@ -420,7 +506,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_steering),       cmocka_unit_test(test_lengths),
 		cmocka_unit_test(test_in_place),       cmocka_unit_test(test_over_veth),
-		cmocka_unit_test(test_more_queues),    cmocka_unit_test(test_links),
+		cmocka_unit_test(test_more_queues),    cmocka_unit_test(test_queues_that_send),
+		cmocka_unit_test(test_links),          cmocka_unit_test(test_same_number),
 		cmocka_unit_test(test_two_interfaces), cmocka_unit_test(test_busy_queue),
 	};
 

@@ -48,11 +48,14 @@ uint32_t xsk_port_queues(const char *interface)
 	struct ethtool_channels channels = {.cmd = ETHTOOL_GCHANNELS};
 	struct ifreq request = {.ifr_data = (char *)&channels};
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	uint32_t queues = 0;
+	uint32_t queues = 0, apart;
 
 	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", interface);
-	if (fd >= 0 && !ioctl(fd, SIOCETHTOOL, &request))
-		queues = channels.rx_count + channels.combined_count;
+	if (fd >= 0 && !ioctl(fd, SIOCETHTOOL, &request)) {
+		apart = channels.rx_count < channels.tx_count ? channels.rx_count
+							      : channels.tx_count;
+		queues = channels.combined_count + apart;
+	}
 	if (fd >= 0)
 		close(fd);
 	return queues ? queues : 1;
@@ -83,7 +86,8 @@ static int make_umem(struct xsk_port *port, struct err *err)
 	if (error == -ENOBUFS || error == -ENOMEM)
 		return err_set(err, error,
 			       "no memory that may be locked for frames: a worker needs %zu MiB "
-			       "(LimitMEMLOCK, or CAP_IPC_LOCK)",
+			       "(LimitMEMLOCK, or CAP_IPC_LOCK, which a process that began with "
+			       "another engine has given up: stop it, and start it)",
 			       size >> 20);
 	return err_set(err, error, "no memory for frames: %s", strerror(-error));
 }
@@ -156,6 +160,12 @@ void xsk_port_close(struct xsk_port *port)
 int xsk_port_fd(const struct xsk_port *port)
 {
 	return xsk_socket__fd(port->socket);
+}
+
+bool xsk_port_is_bound(const struct xsk_port *port)
+{
+	/* Receives nothing where it is; what is wrong it says. */
+	return recv(xsk_port_fd(port), NULL, 0, MSG_DONTWAIT) >= 0 || errno != ENXIO;
 }
 
 void xsk_port_free(struct xsk_port *port, uint64_t addr)

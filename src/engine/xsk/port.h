@@ -36,7 +36,8 @@ struct xsk_port_drops {
 
 /* Does this kernel have such sockets, and may this process open them? 0, or -errno in words. */
 int xsk_port_check(struct err *err);
-/* How many receive queues the interface has; 1 where it does not say. */
+/* How many receive queues the interface has that can send, too, for a socket sends at the queue of
+ * its number; 1 where it does not say. */
 uint32_t xsk_port_queues(const char *interface);
 /*
  * Opens and binds one, zero-copy where that is to be had. -EBUSY: another socket has the queue,
@@ -45,6 +46,9 @@ uint32_t xsk_port_queues(const char *interface);
 int xsk_port_open(const char *interface, uint32_t queue, struct xsk_port *ret, struct err *err);
 void xsk_port_close(struct xsk_port *port);
 int xsk_port_fd(const struct xsk_port *port);
+/* No more once its interface was deleted, or has left the network namespace, though only for a
+ * moment: then it takes nothing, for ever. Any thread. */
+bool xsk_port_is_bound(const struct xsk_port *port);
 
 /* Chunks that were sent are free again. */
 void xsk_port_reclaim(struct xsk_port *port);

@@ -317,6 +317,11 @@ int xsk_worker_fd(const struct xsk_worker *worker)
 	return xsk_port_fd(&worker->port);
 }
 
+bool xsk_worker_is_bound(const struct xsk_worker *worker)
+{
+	return xsk_port_is_bound(&worker->port);
+}
+
 bool xsk_worker_is_zero_copy(const struct xsk_worker *worker)
 {
 	return worker->port.zero_copy;

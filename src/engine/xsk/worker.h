@@ -49,6 +49,8 @@ void xsk_worker_close(struct xsk_worker *worker);
 
 /* The socket's descriptor, for the kernel's table of sockets. */
 int xsk_worker_fd(const struct xsk_worker *worker);
+/* See xsk_port_is_bound: else another has to take its place. */
+bool xsk_worker_is_bound(const struct xsk_worker *worker);
 bool xsk_worker_is_zero_copy(const struct xsk_worker *worker);
 /* From any thread. */
 struct xsk_figures xsk_worker_figures(const struct xsk_worker *worker);

@@ -12,6 +12,8 @@
 #include "engine/xsk/counts.h"
 #include "engine/xsk/port.h"
 
+enum { TRIES = 4 }; /* in vain in one look: each takes memory, and the loop's time */
+
 /* The path of one worker. */
 struct path {
 	struct native *native;
@@ -32,8 +34,10 @@ struct xsk {
 	struct xsk_counts counts;
 	uint32_t count; /* places that there are */
 	uint32_t given; /* and that interfaces have */
+	uint32_t turn;  /* the place where the next look begins */
 	uint32_t link_count;
 	char links[ABI_STEER_LINKS][IF_NAMESIZE];
+	uint16_t rooms[ABI_STEER_LINKS]; /* places of each */
 	struct place places[XSK_WORKERS_MAX];
 };
 
@@ -175,46 +179,82 @@ static void find_link(struct xsk *xsk, const char *interface)
 		strncpy(place->interface, interface, IF_NAMESIZE - 1);
 		place->queue = i;
 	}
-	set_link(xsk, xsk->link_count,
-		 (struct abi_steer_link){0, (uint16_t)xsk->given, (uint16_t)queues});
+	set_link(xsk, xsk->link_count, (struct abi_steer_link){0, (uint16_t)xsk->given, 0});
+	xsk->rooms[xsk->link_count] = (uint16_t)queues;
 	xsk->link_count++;
 	xsk->given += queues;
 }
 
-/* One of the same name that came later is another. */
-static void follow_link(struct dp *dp, uint32_t at)
+/* Workers end where it has another number, or has lost their queues. */
+static void move_link(struct dp *dp, uint32_t at, uint32_t ifindex, uint32_t queues)
 {
 	struct xsk *xsk = dp->xsk;
 	struct abi_steer_link link = xsk->steering->links[at];
-	const struct link_attached *attached = links_find(&dp->links, xsk->links[at]);
-	uint32_t ifindex = attached && !link_is_lost(attached) ? (uint32_t)attached->ifindex : 0;
+	uint32_t stays = link.ifindex == ifindex ? queues : 0;
 
-	if (link.ifindex == ifindex)
+	if (link.ifindex == ifindex && link.queues == queues)
 		return;
-	stop(dp, link.first, link.queues);
-	for (uint32_t i = 0; i < link.queues; i++)
-		xsk->places[link.first + i].ifindex = ifindex;
+	if (stays < link.queues)
+		stop(dp, link.first + stays, link.queues - stays);
+	for (uint32_t i = 0; i < xsk->rooms[at]; i++)
+		xsk->places[link.first + i].ifindex = i < queues ? ifindex : 0;
 	link.ifindex = ifindex;
+	link.queues = (uint16_t)queues;
 	set_link(xsk, at, link);
+}
+
+static void follow_link(struct dp *dp, uint32_t at)
+{
+	const struct xsk *xsk = dp->xsk;
+	const struct link_attached *attached = links_find(&dp->links, xsk->links[at]);
+	uint32_t queues;
+
+	if (!attached || link_is_lost(attached)) {
+		move_link(dp, at, 0, 0);
+		return;
+	}
+	queues = xsk_port_queues(xsk->links[at]);
+	move_link(dp, at, (uint32_t)attached->ifindex,
+		  queues < xsk->rooms[at] ? queues : xsk->rooms[at]);
+}
+
+void xsk_forget_link(struct dp *dp, const char *interface)
+{
+	for (uint32_t i = 0; dp->xsk && i < dp->xsk->link_count; i++) {
+		if (strcmp(dp->xsk->links[i], interface) == 0)
+			move_link(dp, i, 0, 0);
+	}
+}
+
+/* A place that has a queue, and no worker of use. */
+static bool lacks(struct dp *dp, uint32_t at)
+{
+	const struct place *place = &dp->xsk->places[at];
+
+	if (place->worker && !xsk_worker_is_bound(place->worker))
+		stop(dp, at, 1);
+	return !place->worker && place->ifindex;
 }
 
 uint32_t xsk_look(struct dp *dp, struct err *err)
 {
 	struct xsk *xsk = dp->xsk;
-	uint32_t missing = 0;
+	uint32_t missing = 0, begin = xsk->turn;
 
 	for (size_t i = 0; i < dp->links.count; i++)
 		find_link(xsk, dp->links.attached[i].interface);
 	for (uint32_t i = 0; i < xsk->link_count; i++)
 		follow_link(dp, i);
 	for (uint32_t i = 0; i < xsk->given; i++) {
-		struct place *place = &xsk->places[i];
+		uint32_t at = (begin + i) % xsk->given;
 		struct err why;
 
-		if (place->worker || !place->ifindex || !start(dp, place, &why))
+		if (!lacks(dp, at) || (missing < TRIES && !start(dp, &xsk->places[at], &why)))
 			continue;
-		if (!missing++)
+		if (!missing)
 			*err = why;
+		if (++missing == TRIES)
+			xsk->turn = at + 1;
 	}
 	return missing;
 }

@@ -29,6 +29,10 @@ void xsk_close(struct dp *dp);
  */
 uint32_t xsk_look(struct dp *dp, struct err *err);
 
+/* The interface is gone, and its sockets take nothing any more: one of its name is another, though
+ * it may have its number. Ends its workers; the next look makes others. */
+void xsk_forget_link(struct dp *dp, const char *interface);
+
 /* Packets above this length are the kernel's, for some path may not take them: 0 at first. */
 void xsk_set_packet_max(struct dp *dp, uint32_t length);
 uint32_t xsk_packet_max(const struct dp *dp);

@@ -110,15 +110,17 @@ size_t xsk_lab_receive(int fd, uint8_t *bytes, size_t room)
 /* What the other end does not have as a program's, the kernel's program cannot send by XDP_TX. */
 void xsk_lab_link(void)
 {
-	char command[256];
+	char command[384], number[32] = "";
 	uint32_t queues = xsk_lab.queues;
 
+	if (xsk_lab.number)
+		snprintf(number, sizeof(number), "index %u", xsk_lab.number);
 	snprintf(command, sizeof(command),
-		 "ip link add v0 numrxqueues %u numtxqueues 1 type veth peer name v1 "
-		 "numtxqueues %u numrxqueues 1 && "
-		 "ethtool -L v1 tx %u",
-		 queues, queues, queues);
-	xsk_lab_shell(queues > 1 ? command : "ip link add v0 type veth peer name v1");
+		 "ip link add v0 %s numrxqueues %u numtxqueues %u type veth peer name v1 "
+		 "numrxqueues %u numtxqueues %u && ethtool -L v0 rx %u tx %u && "
+		 "ethtool -L v1 rx %u tx %u",
+		 number, queues, queues, queues, queues, queues, queues, queues, queues);
+	xsk_lab_shell(command);
 	xsk_lab_shell("ip link set v0 up && ip link set v1 up");
 	xsk_lab_wait_up("v0", "v1");
 	snprintf(command, sizeof(command),
@@ -156,6 +158,7 @@ void xsk_lab_open(uint32_t queues, uint32_t workers, uint32_t packet_max)
 		      "ip link set v3 up");
 	xsk_lab_wait_up("v2", "v3");
 	xsk_lab.queues = queues;
+	xsk_lab.number = 0;
 	xsk_lab_link();
 	xsk_lab.away_fd = open_end("v3");
 	if (dp_open(&options, &xsk_lab.dp, &err) ||

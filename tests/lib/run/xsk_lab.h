@@ -18,6 +18,7 @@ struct xsk_lab {
 	struct dp *dp;
 	int far_fd, away_fd; /* packet sockets at v1 and v3 */
 	uint32_t queues;     /* of v0 */
+	uint32_t number;     /* that it is to have; 0: any */
 };
 extern struct xsk_lab xsk_lab;
 
