@@ -9,9 +9,10 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-enum { FRAME = 64, SPORT_AT = 34, PORTS = 1023 };
+enum { FRAME = 64, SPORT_AT = 34, PORTS = 1024 };
 
-/* The frame that is sent, by a source port of many each time. */
+/* The frame that is sent, each time from another one of PORTS source ports, so that all of a pool's
+ * backends and as many flows are met. */
 __u8 template[FRAME];
 __u32 sent;
 
@@ -35,12 +36,12 @@ int bench_give(struct xdp_md *ctx)
 	return (int)bpf_redirect_map(&socket, ctx->rx_queue_index, XDP_DROP);
 }
 
-/* One core runs it. */
+/* One core runs it, so `sent` needs no atomic. */
 SEC("xdp")
 int bench_send(struct xdp_md *ctx)
 {
 	__u8 *frame = (void *)(long)ctx->data;
-	__u16 port = (__u16)(1024 + (sent++ & PORTS));
+	__u16 port = (__u16)(1024 + sent++ % PORTS);
 
 	if (frame + FRAME > (__u8 *)(long)ctx->data_end)
 		return XDP_ABORTED;

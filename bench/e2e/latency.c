@@ -5,9 +5,9 @@
  *   latency ADDRESS PORT RATE SECONDS
  *
  * prints `latency DONE FAILED MEDIAN P99`, microseconds from when a request was due (before its
- * first SYN) to its last byte. wrk, for which see e2e_bench.sh, counts from when the connection
- * stands, so that what a balancer does for a new one is in no figure; and it asks the quicker way
- * more often, so that each way is measured at another load.
+ * first SYN) to the end of its answer, which is the server's FIN. wrk, for which see e2e_bench.sh,
+ * counts from when the connection stands, so that what a balancer does for a new one is in no
+ * figure; and it asks the quicker way more often, so that each way is measured at another load.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -30,8 +30,8 @@ static const char request[] = "GET / HTTP/1.0\r\nHost: bench\r\nConnection: clos
 struct open {
 	int fd;
 	uint64_t due_ns;
-	bool asked;
-	bool answered; /* something came */
+	bool asked;    /* connected, and the request sent */
+	bool answered; /* some of it came */
 };
 
 struct run {
@@ -103,7 +103,7 @@ static void hear(struct run *run, struct open *open)
 		end(run, open, got == 0 && open->answered);
 }
 
-/* What happens until then. */
+/* Takes what comes, until then or until something has come. */
 static void serve(struct run *run, uint64_t until_ns)
 {
 	struct epoll_event events[64];

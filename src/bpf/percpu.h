@@ -22,7 +22,11 @@ void percpu_sum(const struct percpu *percpu, const struct bpf_map *map, uint32_t
 /* The same for records 0 to count - 1, many at a time. 0 or -errno. */
 int percpu_sum_all(const struct percpu *percpu, const struct bpf_map *map, uint64_t *sums,
 		   size_t words, uint32_t count);
-/* Adds to what the first core has counted; what that core counts meanwhile may be lost. */
+/*
+ * Adds `more`, of `words` words, to a record's sum. All cores' words are read and written back, so
+ * what any of them counts in between, some microseconds, is lost. Nothing where the map has no such
+ * record.
+ */
 void percpu_add(const struct percpu *percpu, const struct bpf_map *map, uint32_t index,
 		const uint64_t *more, size_t words);
 void percpu_reset(const struct percpu *percpu, const struct bpf_map *map, uint32_t index);

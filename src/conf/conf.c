@@ -3,7 +3,7 @@
  * The configuration room. A text becomes a struct conf in four steps:
  *
  *   tree.c    refuses what is not bounded, printable UTF-8 or has no meaning here (tags, a second
- *             document), and makes a tree of what libyaml says that comes;
+ *             document), and builds a tree from libyaml's events;
  *   read.c    walks the tree along the rows of keys/ and fills the structs of conf.h: each
  *             value is read, stored and defaulted as its row says (value.c), and the reader
  *             remembers which node every stored value came from;
@@ -171,7 +171,7 @@ static void fill(const struct input *input, struct arena *arena, void *root,
 {
 	const struct tree_text text = {input->text, input->length, 0};
 	struct reader reader = {.file = input->file, .arena = arena, .errors = errors};
-	struct tree_node *tree;
+	struct tree_node *tree = NULL;
 
 	reader.scratch = arena_new();
 	reader.cut = tree_load(&text, reader.scratch, &tree, errors) != 0;

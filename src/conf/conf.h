@@ -87,7 +87,7 @@ struct conf_node {
 	size_t interface_count;
 	enum conf_xdp xdp;
 	enum conf_engine engine;
-	uint32_t workers, settle_ms, path_mtu; /* 0: one a receive queue; the interface's */
+	uint32_t workers, settle_ms, path_mtu; /* workers 0: one a queue; path_mtu 0: the link's */
 	bool has_source4, has_source6;
 	struct prefix source4, source6; /* node.tunnel */
 	struct conf_endpoint admin;

@@ -115,7 +115,7 @@ static int refuse_syntax(struct err_list *errors, const yaml_parser_t *parser)
 	return -EINVAL;
 }
 
-/* --- the tree, of events as they come, so that nothing is read twice --- */
+/* --- the tree, from events as they come, so that nothing is read twice --- */
 
 struct anchor {
 	const char *name;
@@ -139,7 +139,7 @@ struct builder {
 	int depth;
 };
 
-/* Into the list or mapping that is open; the first of all is the root. */
+/* Into the list or mapping that is open; where none is, it is the root. */
 static void put(struct builder *builder, struct tree_node *node)
 {
 	struct tree_item *item;
@@ -166,7 +166,7 @@ static void put(struct builder *builder, struct tree_node *node)
 	open->node->count++;
 }
 
-/* Before a value becomes a node. */
+/* Before a value becomes a node, and before an alias stands for one. */
 static int check_value(struct builder *builder, yaml_mark_t mark, const yaml_char_t *tag)
 {
 	if (++builder->nodes > TREE_NODES_MAX)
@@ -337,7 +337,8 @@ int tree_load(const struct tree_text *input, struct arena *arena, struct tree_no
 	if (check_text(text, length, errors))
 		return -EINVAL;
 	code = build(&builder, text, length);
-	*ret = builder.root;
+	if (!code)
+		*ret = builder.root;
 	return code;
 }
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Which packets the kernel's program gives to the workers of the process, and to whom: a part of
- * dp/abi.h. The daemon writes it, under a running program: a link is one aligned store.
+ * dp/abi.h. All zero: none. The daemon writes it, under a running program: a link is one aligned
+ * store, and gets its places before its ifindex, by which it is found; then they stay.
  */
 #pragma once
 
 #include <linux/types.h>
 
 enum {
-	ABI_STEER_LINKS = 16,   /* interfaces */
+	ABI_STEER_LINKS = 16,   /* interfaces: as many as node.interfaces may name */
 	ABI_STEER_WORKERS = 64, /* places for their sockets; one a receive queue */
 };
 
@@ -20,8 +21,8 @@ struct abi_steer_link {
 } __attribute__((aligned(8)));
 
 struct abi_steer {
-	__u32 packet_max; /* the longest IP packet that fits every path, with what is added to it */
-	__u32 frame_max;  /* the longest frame that a worker has room for */
+	__u32 packet_max; /* bytes of the longest IP packet that, wrapped, fits every path */
+	__u32 frame_max; /* bytes of the longest frame, Ethernet header included, with room there */
 	struct abi_steer_link links[ABI_STEER_LINKS];
 };
 _Static_assert(sizeof(struct abi_steer) == 136, "abi_steer has no holes");

@@ -13,8 +13,11 @@
 #include "dp/abi_steer.h"
 #include "pkt/parse.h"
 
-/* An access list is a table that no worker can read as memory; and what is above a rate or denied
- * is to be dropped before it costs a copy. */
+/*
+ * Where nobody serves, some services leave packets to the host, and no socket can hand a frame
+ * back. An access list is a table that no worker can read as memory; and what is above a rate or
+ * denied is to be dropped before it costs a copy.
+ */
 #define STEER_NOT (ABI_SERVICE_PASS | ABI_SERVICE_ACCESS | ABI_SERVICE_RATE)
 
 /* The packet's service, 0: it is not plainly for one. VIPs that are prefixes are the kernel's. */

@@ -283,11 +283,10 @@ void dp_wait_kernel(void)
 		nanosleep(&pause, NULL);
 }
 
-static void wait_readers(void *prefixes)
+/* First the barrier: xsk_worker_wait counts on one that all cores have passed. */
+static void wait_readers(void *readers)
 {
-	const struct mirror *mirror = prefixes;
-	const struct dp *dp =
-		(const struct dp *)((const char *)mirror - offsetof(struct dp, mirror));
+	const struct dp *dp = readers;
 
 	dp_wait_kernel();
 	xsk_wait(dp->xsk);
@@ -319,6 +318,7 @@ static int map_tables(struct dp *dp, struct err *err)
 	tables->prefixes = &dp->mirror;
 	tables->set_prefix = mirror_set;
 	tables->list_prefixes = mirror_list;
+	tables->readers = dp;
 	tables->wait_readers = wait_readers;
 	return 0;
 }

@@ -28,7 +28,11 @@ enum { NATIVE_HEADROOM = 128 };
 int native_run(struct native *native, uint8_t *frame, size_t length, size_t capacity,
 	       uint64_t now_ns, struct dp_result *ret);
 struct pkt_ctx;
-/* The same in place, for a frame that has NATIVE_HEADROOM in front of it in its buffer. */
+/*
+ * The same in place, for a frame that has NATIVE_HEADROOM in front of it, from ctx->head on: where
+ * it begins and ends afterwards is ctx's. `now_ns` is CLOCK_MONOTONIC's, as the kernel's program
+ * has it where both write the same flows. *ret_backend is a record, 0: none.
+ */
 enum verdict native_forward(struct native *native, struct pkt_ctx *ctx, uint64_t now_ns,
 			    uint32_t *ret_backend);
 /* Would the kernel's program give the frame to a worker (dp/steer.h)? */
@@ -100,7 +104,11 @@ struct native_frame {
  */
 int native_wrap(struct native *native, const struct abi_slow *slow, struct native_frame *frame);
 
-/* What an engine counts, in memory of its own until another is said. */
+/*
+ * What an engine counts, in memory of its own until another is said; plain additions by the
+ * engine's thread, so another thread may read a word (with an atomic load), and writes none while
+ * the engine runs. Its size and order are pinned by AF_XDP workers (xsk/counts.h).
+ */
 struct native_counts {
 	struct abi_count verdicts[VERDICT_COUNT];
 	struct abi_count services[ABI_SERVICES];

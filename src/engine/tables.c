@@ -96,7 +96,7 @@ int dp_tables_hold(const struct dp_tables *tables, uint32_t first, uint32_t last
 void dp_tables_wait(const struct dp_tables *tables)
 {
 	if (tables->wait_readers)
-		tables->wait_readers(tables->prefixes);
+		tables->wait_readers(tables->readers);
 }
 
 /* --- backends --- */

@@ -35,7 +35,8 @@ struct dp_tables {
 	int (*list_prefixes)(const void *prefixes, uint32_t first, uint32_t last,
 			     struct dp_held **ret, size_t *ret_count);
 	/* Returns once no packet is under way that began before. NULL: none ever is. */
-	void (*wait_readers)(void *prefixes);
+	void (*wait_readers)(void *readers);
+	void *readers; /* whom it waits for */
 };
 
 /* What an engine says of one frame. `action` is XDP's (XDP_PASS ...). */

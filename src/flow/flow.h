@@ -112,8 +112,10 @@ PKT_INLINE int flow_find_in(struct flow *flow, struct abi_bucket *bucket, __u32 
 }
 
 /*
- * The first empty place of a bucket, ABI_BUCKET_FLOWS where there is none. Which ones are empty is
- * chance, so branches would be foretold wrongly, and that is known only when the line has come.
+ * The first empty place of a bucket, ABI_BUCKET_FLOWS where there is none. Without branches: which
+ * places are empty is chance, so they would be mispredicted, at the cost of waiting for the line
+ * from memory each time. pin | -pin has the highest bit of 64 unless pin is 0; `taken` stays 1 up
+ * to the first such place, which so many additions count.
  */
 PKT_INLINE __u32 flow_empty_in(struct abi_bucket *bucket)
 {

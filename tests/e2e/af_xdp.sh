@@ -76,7 +76,10 @@ must "that works" wait_for 10 busy 200
 
 sed -i 's/forward: ipip/rate_limit: 1M, &/' "$DIR/lb1.yaml"
 must "a reload" again reload
+must "is followed by requests" serving 1
+mark
 must "leaves what is limited to the kernel" serving 60
+must_not "and nothing to workers" busy 1
 sed -i 's/rate_limit: 1M, //' "$DIR/lb1.yaml"
 must "another reload" again reload
 mark
@@ -117,6 +120,19 @@ sleeps() {
 	[ -n "$found" ]
 }
 must "without packets a worker sleeps" wait_for 10 sleeps
+forwarded=$(packets)
+end lb1 KILL
+node_start 1
+must "what the dead one's worker has counted is not lost" test "$(packets)" -ge "$forwarded"
+must "there is a worker" wait_for 10 runs 1
+mark
+must "that has a request" in_ns client curl -sf "http://$VIP4/" -o /dev/null
+must "and counts it" wait_for 10 busy 3
+end lb1 KILL
+must "of a set of tables with a gap" rm "$PINS/$TAG-lb1/backends"
+node_start 1
+must_not "nothing is taken over" json_is .adopted <<<"$(node_status 1)"
+must "what workers have counted neither" test "$(packets)" = 0
 
 end lb1
 must_not "SIGTERM leaves nothing attached" has_xdp lb1

@@ -248,6 +248,26 @@ static void test_bombs(void **state)
 	assert_refused(text, 129, "too many anchors");
 }
 
+/* Aliases of nothing, anchors that come twice, and values that hold themselves. */
+static void test_anchors(void **state)
+{
+	static const struct {
+		const char *text, *part;
+		int line;
+	} rows[] = {
+		{NODE "pools: *p\n", "found undefined alias", 2},
+		{NODE "pools: &p []\nservices: &p []\n", "found duplicate anchor", 3},
+		{"node: &n {interfaces: *n}\n" POOL SERVICE,
+		 "interfaces is a mapping, expected a list", 1},
+		{NODE "pools: &p\n- *p\n" SERVICE, "an element of pools is a list", 2},
+		{"&all\n" NODE "pools: *all\n" SERVICE, "pools is a mapping, expected a list", 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++)
+		assert_refused(strdup(rows[i].text), rows[i].line, rows[i].part);
+}
+
 /* --- files --- */
 
 static void assert_unreadable(const char *path, int code, const char *part)
@@ -317,11 +337,11 @@ static void test_default_name(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_limits),       cmocka_unit_test(test_listens_of_a_vip),
-		cmocka_unit_test(test_ranges),       cmocka_unit_test(test_access_lists),
-		cmocka_unit_test(test_many_ports),   cmocka_unit_test(test_sums_of_pools),
-		cmocka_unit_test(test_bombs),        cmocka_unit_test(test_files),
-		cmocka_unit_test(test_default_name),
+		cmocka_unit_test(test_limits),     cmocka_unit_test(test_listens_of_a_vip),
+		cmocka_unit_test(test_ranges),     cmocka_unit_test(test_access_lists),
+		cmocka_unit_test(test_many_ports), cmocka_unit_test(test_sums_of_pools),
+		cmocka_unit_test(test_bombs),      cmocka_unit_test(test_anchors),
+		cmocka_unit_test(test_files),      cmocka_unit_test(test_default_name),
 	};
 
 	return cmocka_run_group_tests_name("conf limits", tests, NULL, NULL);

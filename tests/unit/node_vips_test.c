@@ -56,9 +56,9 @@ static int set_prefix(void *prefixes, const struct abi_prefix *prefix, uint32_t 
 	return ret;
 }
 
-static void wait_readers(void *prefixes)
+static void wait_readers(void *readers)
 {
-	(void)prefixes;
+	(void)readers;
 	waits++;
 	if (at_each_moment)
 		at_each_moment();

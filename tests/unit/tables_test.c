@@ -184,11 +184,11 @@ static void *read_always(void *arg)
 }
 
 /* Odd: a search is under way. It, and none that begins later, is waited for. */
-static void wait_reader(void *prefixes)
+static void wait_reader(void *readers)
 {
 	uint64_t now = __atomic_load_n(&reader.searches, __ATOMIC_SEQ_CST);
 
-	(void)prefixes;
+	(void)readers;
 	while (now % 2 && __atomic_load_n(&reader.searches, __ATOMIC_SEQ_CST) == now)
 		sched_yield();
 }

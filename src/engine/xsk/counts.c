@@ -72,7 +72,8 @@ void xsk_counts_fold(struct dp *dp)
 
 	if (!dp->links.dir[0] || pins_path(path, dp->links.dir, PIN, NULL))
 		return;
-	if (!open_former(path, &former)) {
+	/* Of tables that are not these its services and backends are others. */
+	if (!open_former(path, &former) && dp->adopted) {
 		for (uint32_t i = 0; i < former.count; i++)
 			fold_one(dp, &former.of[i]);
 	}

@@ -16,8 +16,8 @@ struct xsk_counts {
 	uint32_t count;
 };
 
-/* What an earlier daemon's workers have counted goes on as the kernel's; to be called once this
- * one's program is attached, whatever its engine. */
+/* What an earlier daemon's workers have counted goes on as the kernel's, if its tables go on, too;
+ * to be called once this one's program is attached, whatever its engine. */
 void xsk_counts_fold(struct dp *dp);
 /* Makes records for so many workers, and pins them where the tables are. */
 int xsk_counts_open(struct dp *dp, uint32_t count, struct xsk_counts *ret, struct err *err);

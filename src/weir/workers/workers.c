@@ -19,9 +19,9 @@ struct workers {
 	struct app *app;
 	uv_timer_t timer;
 	uint64_t pause_ms;
-	uint32_t overhead;
-	uint32_t seen;    /* workers that run */
-	uint32_t missing; /* as it was told last */
+	uint32_t overhead; /* limit_overhead of the configuration */
+	uint32_t seen;     /* workers that ran when it was told last */
+	uint32_t missing;  /* the same of queues without one */
 };
 
 enum privileges workers_privileges(const struct conf *conf)
@@ -36,6 +36,7 @@ int workers_check(const struct conf *conf, struct err *err)
 
 /* --- how long packets may be --- */
 
+/* The least MTU of all next hops that are known. */
 static uint32_t shortest_path(const struct app *app)
 {
 	const struct abi_backend *backends = dp_tables(app->dp)->backends;
@@ -134,6 +135,7 @@ static void on_timer(uv_timer_t *timer)
 	uv_timer_start(timer, on_timer, workers->pause_ms, 0);
 }
 
+/* One a receive queue that there is now; what comes at later ones the kernel forwards. */
 static uint32_t wanted(const struct conf_node *node)
 {
 	uint32_t queues = 0, most = node->workers ? node->workers : XSK_WORKERS_MAX;

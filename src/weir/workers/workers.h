@@ -13,19 +13,20 @@
 struct workers;
 
 enum privileges workers_privileges(const struct conf *conf);
-/* Before the data plane is opened: can it be done here? 0, or -errno and err. */
+/* Before the data plane is opened: has this kernel AF_XDP sockets? 0, or -errno and err. */
 int workers_check(const struct conf *conf, struct err *err);
-/* After the program is attached and the tables are filled. What a worker lacks is no failure: the
- * kernel forwards, and it is tried again. */
+/* After the program is attached and the tables are filled. A worker that cannot be started is no
+ * failure: the kernel forwards, and it is tried again. 0, or -ENOMEM or the like, and err. */
 int workers_open(struct app *app, struct err *err);
 /* The kernel forwards from now on. The loop has to run until what this closes is closed. */
 void workers_close(struct app *app);
 
-/* Before packets may meet a path with that MTU, or another configuration (NULL: the same). */
+/* Before packets may meet a path with that MTU (bytes, of the outer packet), or that configuration:
+ * from then on the kernel gets what might not fit. */
 void workers_expect_mtu(struct app *app, uint32_t mtu);
 void workers_expect_conf(struct app *app, const struct conf *conf);
 
-/* How many queues lack theirs. */
+/* How many queues lacked their worker at the last look. */
 uint32_t workers_missing(const struct app *app);
 /* As it is written in the file. */
 const char *workers_engine(const struct conf *conf);

@@ -107,7 +107,7 @@ size_t xsk_lab_receive(int fd, uint8_t *bytes, size_t room)
 	return length < 0 ? 0 : put_tag_back(&message, bytes, (size_t)length);
 }
 
-/* What the other end does not have as a program's, the kernel's program cannot send by XDP_TX. */
+/* veth takes what is sent by XDP_TX only where the other end has a program too: one that passes. */
 void xsk_lab_link(void)
 {
 	char command[384], number[32] = "";
