@@ -249,7 +249,7 @@ static __always_inline int capture_may(const struct abi_capture_filter *filter,
 	       counts->next_ns <= now + ABI_CAPTURE_BURST * filter->gap_ns;
 }
 
-/* Keeps the frame as it is before anything is done to it; positive: it is kept. */
+/* Keeps the frame as it is before anything is done to it; `captured` is 0 where it does not. */
 PKT_STAGE int capture_hold(struct xdp_md *ctx)
 {
 	struct abi_capture_filter *filter = at(&capture_filter, 0);
@@ -258,6 +258,7 @@ PKT_STAGE int capture_hold(struct xdp_md *ctx)
 
 	if (!filter || !held)
 		return 0;
+	held->record.captured = 0;
 	now = bpf_ktime_get_ns();
 	if (now >= filter->end_ns)
 		return 0;
@@ -274,8 +275,9 @@ PKT_STAGE int capture_hold(struct xdp_md *ctx)
 	pkt_hide(length);
 	if (length < ABI_CAPTURE_LEAST)
 		return 0;
-	held->record.captured = (__u32)length;
-	return !bpf_xdp_load_bytes(ctx, 0, held->bytes, (__u32)length);
+	if (!bpf_xdp_load_bytes(ctx, 0, held->bytes, (__u32)length))
+		held->record.captured = (__u32)length;
+	return 0;
 }
 
 static __always_inline int capture_addr_fits(const struct pkt_addr *wanted,
@@ -330,7 +332,8 @@ PKT_STAGE int capture_tell(struct xdp_md *ctx, struct pkt *pkt, int verdict)
 	__u64 captured;
 	__u32 action;
 
-	if (!pkt || !ctx || !filter || !counts || !held || !capture_fits(filter, pkt, verdict))
+	if (!pkt || !ctx || !filter || !counts || !held || !held->record.captured ||
+	    !capture_fits(filter, pkt, verdict))
 		return 0;
 	if (!capture_may(filter, counts, held->record.time_ns)) {
 		counts->limited++;
@@ -383,11 +386,11 @@ int weir_capture(struct xdp_md *ctx)
 {
 	struct abi_backend *backend;
 	struct pkt pkt = {};
-	int verdict, held = capture_hold(ctx);
+	int verdict;
 
+	capture_hold(ctx);
 	verdict = forward(ctx, &pkt);
-	if (held > 0)
-		capture_tell(ctx, &pkt, verdict);
+	capture_tell(ctx, &pkt, verdict);
 	if (verdict == VERDICT_REDIRECTED) {
 		backend = env_backend(pkt.backend);
 		return backend ? bpf_redirect(backend->ifindex, 0) : XDP_ABORTED;
