@@ -110,6 +110,21 @@ must "its log is in the journal, with priorities" \
 	grep -q 'privileges' <<<"$(journalctl -o cat -u weir -p info)"
 must_not "as what they are" grep -q 'level=info' <<<"$(journalctl -o cat -u weir -p warning)"
 
+sed -i 's/xdp: native/&, engine: af_xdp/' /etc/weir/weir.yaml
+# Where systemd itself may not raise the limit, the unit needs another line.
+mkdir -p /etc/systemd/system/weir.service.d
+printf '[Service]\nCapabilityBoundingSet=CAP_IPC_LOCK\n' \
+	>/etc/systemd/system/weir.service.d/af_xdp.conf
+systemctl daemon-reload
+must "the other engine starts" systemctl restart weir
+has_worker() { grep -q '^engine af_xdp: 1 worker$' <<<"$(weir status)"; }
+must "with its worker" wait_for 5 has_worker
+rm -r /etc/systemd/system/weir.service.d
+systemctl daemon-reload
+node_config >/etc/weir/weir.yaml
+must "the usual one starts again" systemctl restart weir
+must "with its checks" wait_for 10 is_usable
+
 nsenter --net=/run/netns/peer ping -i 0.05 198.51.100.10 >$DIR/ping 2>&1 &
 ping=$!
 must "pings are answered by the kernel" goes_on 5

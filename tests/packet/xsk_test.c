@@ -14,6 +14,7 @@
 /* cmocka wants the five above first */
 #include <cmocka.h>
 
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -30,7 +31,7 @@
 
 #include "base/time.h"
 #include "dp/abi_steer.h"
-#include "engine/dp.h"
+#include "engine/dp_state.h"
 #include "engine/native.h"
 #include "engine/xsk/port.h"
 #include "engine/xsk/xsk.h"
@@ -485,6 +486,48 @@ static void test_busy_queue(void **state)
 	xsk_lab_close();
 }
 
+/* What has come so far, into the ring or not. */
+static uint64_t count_come(const struct xsk_port *port)
+{
+	return *port->rx.producer - *port->rx.consumer + xsk_port_drops(port).ring_full;
+}
+
+/* A worker that takes nothing: all chunks are used, and what comes then is lost and counted. */
+static void test_behind(void **state)
+{
+	const struct frame_spec spec = {.src = WORLD_CLIENT4, .dst = WORLD_ONE4_VIP4};
+	uint64_t end_ms = time_now_ms() + 3 * XSK_LAB_WAIT_MS;
+	const uint32_t first = 0;
+	struct xsk_port port;
+	struct frame frame;
+	struct err err;
+	int fd;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	xsk_lab_open(1, 1, PACKET_MAX);
+	xsk_close(xsk_lab.dp);
+	while (xsk_port_open("v0", 0, &port, &err) == -EBUSY && time_now_ms() < end_ms)
+		sched_yield();
+	assert_non_null(port.socket);
+	fd = xsk_port_fd(&port);
+	assert_int_equal(bpf_map_update_elem(bpf_map__fd(xsk_lab.dp->skel->maps.sockets), &first,
+					     &fd, BPF_ANY),
+			 0);
+	frame_build(&spec, &frame);
+	for (uint32_t i = 1; i <= XSK_CHUNKS + FLOWS; i++) {
+		assert_int_equal(send(xsk_lab.far_fd, frame.bytes, frame.length, 0), frame.length);
+		while (count_come(&port) < i && time_now_ms() < end_ms)
+			sched_yield();
+	}
+	assert_int_equal(*port.rx.producer - *port.rx.consumer, XSK_CHUNKS);
+	assert_int_equal(xsk_port_drops(&port).ring_full, FLOWS);
+	assert_int_equal(xsk_port_drops(&port).other, 0);
+	xsk_port_close(&port);
+	xsk_lab_close();
+}
+
 static int open_native(void **state)
 {
 	(void)state;
@@ -509,6 +552,7 @@ int main(void)
 		cmocka_unit_test(test_more_queues),    cmocka_unit_test(test_queues_that_send),
 		cmocka_unit_test(test_links),          cmocka_unit_test(test_same_number),
 		cmocka_unit_test(test_two_interfaces), cmocka_unit_test(test_busy_queue),
+		cmocka_unit_test(test_behind),
 	};
 
 	return cmocka_run_group_tests(tests, open_native, close_native);
