@@ -208,9 +208,14 @@ static void set_socket(const struct bpf_map *map, int fd)
 
 static void open_worker(struct bench *bench)
 {
-	const struct xsk_worker_options options = {
-		.interface = "v0", .ifindex = bench->ifindex, .path = path, .arg = bench};
 	struct dp *dp = world_dp(bench->world);
+	const struct xsk_worker_options options = {
+		.interface = "v0",
+		.ifindex = bench->ifindex,
+		.ring = &dp->steering->rings[0],
+		.path = path,
+		.arg = bench,
+	};
 	struct err err;
 
 	checked(native_borrow(dp_tables(dp), &bench->native), "memory");

@@ -416,10 +416,16 @@ struct {
 PKT_STAGE int steer(struct xdp_md *ctx)
 {
 	struct abi_steer *steering_now = at(&steering, 0);
+	struct abi_steer_ring *ring;
+	int worker;
 
 	if (!steering_now || !steer_is_plain(ctx, steering_now))
 		return -1;
-	return steer_worker(steering_now, ctx->ingress_ifindex, ctx->rx_queue_index);
+	worker = steer_worker(steering_now, ctx->ingress_ifindex, ctx->rx_queue_index);
+	if (worker < 0)
+		return -1;
+	ring = &steering_now->rings[worker & (ABI_STEER_WORKERS - 1)];
+	return steer_gives(ring, (__u32)(now_ns() >> 20)) ? worker : -1;
 }
 
 /* Loaded with its maps where the engine is af_xdp. Where no socket is, this is the engine. */

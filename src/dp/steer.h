@@ -60,3 +60,22 @@ PKT_INLINE int steer_worker(const struct abi_steer *steer, __u32 ifindex, __u32 
 	}
 	return -1;
 }
+
+/*
+ * May the worker get one more, which is counted? Not one that takes nothing: a process that is
+ * stopped, or leaves its core file behind, has its sockets still. Each queue's frames are one
+ * core's, and a count that is lost is made good by the worker.
+ */
+PKT_INLINE int steer_gives(struct abi_steer_ring *ring, __u32 now)
+{
+	__u32 taken = *(volatile __u32 *)&ring->taken;
+
+	if (ring->given == taken || ring->seen != taken) {
+		ring->seen = taken;
+		ring->since = now;
+	} else if (now - ring->since >= ABI_STEER_PATIENCE) {
+		return 0;
+	}
+	ring->given++;
+	return 1;
+}

@@ -74,6 +74,13 @@ must "has a worker again" wait_for 10 runs 1
 mark
 must "that works" wait_for 10 busy 200
 
+pid=$(node_status 1 | json_number .pid)
+kill -STOP "$pid"
+must "the node is stopped, which has its sockets still: requests go on" serving 100
+kill -CONT "$pid"
+mark
+must "it goes on: its worker, too" wait_for 10 busy 200
+
 sed -i 's/forward: ipip/rate_limit: 1M, &/' "$DIR/lb1.yaml"
 must "a reload" again reload
 must "is followed by requests" serving 1

@@ -439,6 +439,7 @@ static void test_same_number(void **state)
 	xsk_lab_shell("ip netns add weir-$PPID-away && ip link set v0 netns weir-$PPID-away && "
 		      "ip -n weir-$PPID-away link set v0 netns $PPID && "
 		      "ip netns del weir-$PPID-away && ip link set v0 up");
+	xsk_lab_wait_up("v0", "v1");
 	assert_int_equal(if_nametoindex("v0"), xsk_lab.number);
 	assert_int_equal(xsk_look(xsk_lab.dp, &err), 0);
 	pass_one();
@@ -492,7 +493,10 @@ static uint64_t count_come(const struct xsk_port *port)
 	return *port->rx.producer - *port->rx.consumer + xsk_port_drops(port).ring_full;
 }
 
-/* A worker that takes nothing: all chunks are used, and what comes then is lost and counted. */
+/*
+ * A worker that takes too little: all chunks are used, and what comes then is lost and counted. It
+ * counts as one that takes, or the kernel would forward when half a second has passed.
+ */
 static void test_behind(void **state)
 {
 	const struct frame_spec spec = {.src = WORLD_CLIENT4, .dst = WORLD_ONE4_VIP4};
@@ -517,6 +521,7 @@ static void test_behind(void **state)
 			 0);
 	frame_build(&spec, &frame);
 	for (uint32_t i = 1; i <= XSK_CHUNKS + FLOWS; i++) {
+		__atomic_store_n(&xsk_lab.dp->steering->rings[0].taken, i - 1, __ATOMIC_RELAXED);
 		assert_int_equal(send(xsk_lab.far_fd, frame.bytes, frame.length, 0), frame.length);
 		while (count_come(&port) < i && time_now_ms() < end_ms)
 			sched_yield();
@@ -525,6 +530,52 @@ static void test_behind(void **state)
 	assert_int_equal(xsk_port_drops(&port).ring_full, FLOWS);
 	assert_int_equal(xsk_port_drops(&port).other, 0);
 	xsk_port_close(&port);
+	xsk_lab_close();
+}
+
+/* One whose socket is there, and takes nothing, as in a process that is stopped: after a while the
+ * kernel forwards, and once somebody takes again, it gives. */
+static void test_stuck(void **state)
+{
+	static uint8_t bytes[FRAME_MAX];
+	const struct frame_spec spec = {.src = WORLD_CLIENT4, .dst = WORLD_ONE4_VIP4};
+	uint64_t end_ms = time_now_ms() + XSK_LAB_WAIT_MS;
+	struct xsk_port stuck;
+	struct frame frame;
+	struct err err;
+	uint32_t key = 0;
+	int fd;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	xsk_lab_open(1, 1, PACKET_MAX);
+	xsk_close(xsk_lab.dp);
+	while (xsk_port_open("v0", 0, &stuck, &err) == -EBUSY && time_now_ms() < end_ms)
+		sched_yield();
+	assert_int_equal(xsk_open(xsk_lab.dp, 1, &err), 0);
+	assert_int_equal(xsk_look(xsk_lab.dp, &err), 1);
+	fd = xsk_port_fd(&stuck);
+	assert_int_equal(bpf_map_update_elem(bpf_map__fd(xsk_lab.dp->skel->maps.sockets), &key, &fd,
+					     BPF_ANY),
+			 0);
+	frame_build(&spec, &frame);
+	do {
+		struct pollfd poller = {.fd = xsk_lab.far_fd, .events = POLLIN};
+
+		assert_int_equal(send(xsk_lab.far_fd, frame.bytes, frame.length, 0), frame.length);
+		if (poll(&poller, 1, 10) == 1)
+			break;
+	} while (time_now_ms() < end_ms);
+	assert_int_equal(xsk_lab_receive(xsk_lab.far_fd, bytes, sizeof(bytes)), frame.length + 20);
+	assert_true(*stuck.rx.producer > 0);
+	pass_flows();
+	xsk_port_close(&stuck);
+	while (xsk_look(xsk_lab.dp, &err) && time_now_ms() < end_ms)
+		sched_yield();
+	while (!xsk_lab_figures().sent && time_now_ms() < end_ms)
+		pass_flows();
+	assert_true(xsk_lab_figures().sent);
 	xsk_lab_close();
 }
 
@@ -552,7 +603,7 @@ int main(void)
 		cmocka_unit_test(test_more_queues),    cmocka_unit_test(test_queues_that_send),
 		cmocka_unit_test(test_links),          cmocka_unit_test(test_same_number),
 		cmocka_unit_test(test_two_interfaces), cmocka_unit_test(test_busy_queue),
-		cmocka_unit_test(test_behind),
+		cmocka_unit_test(test_behind),         cmocka_unit_test(test_stuck),
 	};
 
 	return cmocka_run_group_tests(tests, open_native, close_native);

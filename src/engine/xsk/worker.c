@@ -23,12 +23,14 @@
 #include <unistd.h>
 
 #include "base/time.h"
+#include "dp/abi_steer.h"
 #include "engine/xsk/port.h"
 #include "pkt/ctx.h"
 
 enum {
 	BATCH = 64,
 	SEND_BYTES = 4 * 1024 * 1024,
+	IDLE_MS = 1000,                       /* until a look whether all was taken */
 	AGAIN_MS = 1,                         /* until another try to send */
 	DOWN_MS = 100,                        /* the same while the interface is down */
 	LAST_TURNS = XSK_CHUNKS / BATCH + 16, /* of a worker that is to end */
@@ -150,6 +152,22 @@ static uint64_t coarse_ns(void)
 	return (uint64_t)now.tv_sec * TIME_SECOND_NS + (uint64_t)now.tv_nsec;
 }
 
+/* What was given, and is not there, will not come: it was lost on the way. */
+static void take_all(struct xsk_worker *worker)
+{
+	struct abi_steer_ring *ring = worker->options.ring;
+
+	__atomic_store_n(&ring->taken, __atomic_load_n(&ring->given, __ATOMIC_RELAXED),
+			 __ATOMIC_RELAXED);
+}
+
+static void take(struct xsk_worker *worker, uint32_t count)
+{
+	struct abi_steer_ring *ring = worker->options.ring;
+
+	__atomic_store_n(&ring->taken, ring->taken + count, __ATOMIC_RELAXED);
+}
+
 /* Returns how many frames there were. */
 static uint32_t run_batch(struct xsk_worker *worker)
 {
@@ -157,8 +175,10 @@ static uint32_t run_batch(struct xsk_worker *worker)
 	uint64_t sent = worker->figures.sent, now_ns;
 	uint32_t at, count = xsk_ring_cons__peek(&port->rx, BATCH, &at);
 
-	if (!count)
+	if (!count) {
+		take_all(worker);
 		return 0;
+	}
 	now_ns = coarse_ns();
 	__atomic_store_n(&worker->turn, worker->turn + 1, __ATOMIC_SEQ_CST);
 	for (uint32_t i = 0; i < count; i++)
@@ -168,6 +188,7 @@ static uint32_t run_batch(struct xsk_worker *worker)
 	xsk_ring_prod__submit(&port->tx, (uint32_t)(worker->figures.sent - sent));
 	if (worker->others.count)
 		send_others(worker);
+	take(worker, count);
 	worker->figures.received += count;
 	return count;
 }
@@ -181,7 +202,7 @@ static bool rest(struct xsk_worker *worker, int sending)
 		{.fd = xsk_port_fd(&worker->port), .events = POLLIN},
 		{.fd = worker->stop_fd, .events = POLLIN},
 	};
-	int wait_ms = -1;
+	int wait_ms = IDLE_MS;
 
 	if (sending == -EAGAIN || worker->port.unfinished > XSK_CHUNKS / 2)
 		wait_ms = AGAIN_MS;
@@ -283,6 +304,7 @@ int xsk_worker_start(struct xsk_worker *worker, struct err *err)
 	char name[16];
 	int error;
 
+	take_all(worker);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	error = pthread_create(&worker->thread, NULL, work, worker);

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "dp/verdict.h"
 
+struct abi_steer_ring;
 struct pkt_ctx;
 struct xsk_worker;
 
@@ -25,6 +26,7 @@ struct xsk_worker_options {
 	const char *interface;
 	uint32_t ifindex;
 	uint32_t queue;
+	struct abi_steer_ring *ring; /* the program's, of this worker */
 	xsk_path *path;
 	void *arg;
 };

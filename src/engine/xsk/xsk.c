@@ -120,6 +120,7 @@ static int start(struct dp *dp, struct place *place, struct err *err)
 		.interface = place->interface,
 		.ifindex = place->ifindex,
 		.queue = place->queue,
+		.ring = &dp->xsk->steering->rings[key],
 		.path = run_path,
 		.arg = &place->path,
 	};
