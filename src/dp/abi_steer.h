@@ -2,7 +2,7 @@
 /*
  * Which packets the kernel's program gives to the workers of the process, and to whom: a part of
  * dp/abi.h. All zero: none. The daemon writes it, under a running program: a link is one aligned
- * store, and gets its places before its ifindex, by which it is found; then they stay.
+ * store, and its `first` stays, so who reads it word by word meets no worker of another link.
  */
 #pragma once
 
