@@ -249,6 +249,15 @@ static void run_row(const struct packet_row *row, const struct frame *frame)
 	assert_int_equal(xsk_lab_figures().received, received + 1);
 }
 
+static void open_lab(uint32_t queues, uint32_t workers)
+{
+	if (geteuid() != 0) {
+		print_message("skip: AF_XDP needs root\n");
+		skip();
+	}
+	xsk_lab_open(queues, workers, PACKET_MAX);
+}
+
 static void test_over_veth(void **state)
 {
 	size_t ran = 0;
@@ -256,11 +265,7 @@ static void test_over_veth(void **state)
 	struct xsk_figures end;
 
 	(void)state;
-	if (geteuid() != 0) {
-		print_message("skip: AF_XDP needs root\n");
-		skip();
-	}
-	xsk_lab_open(1, 1, PACKET_MAX);
+	open_lab(1, 1);
 	for (size_t i = 0; i < packet_row_count; i++) {
 		frame_build(&packet_rows[i].spec, &frame);
 		if (!is_steered(&frame))
@@ -282,9 +287,7 @@ static void test_more_queues(void **state)
 	struct frame frame;
 
 	(void)state;
-	if (geteuid() != 0)
-		skip();
-	xsk_lab_open(4, 2, PACKET_MAX);
+	open_lab(4, 2);
 	for (uint16_t port = 1; port <= FLOWS; port++) {
 		const struct frame_spec spec = {
 			.src = WORLD_CLIENT4, .dst = WORLD_ONE4_VIP4, .sport = port};
@@ -324,9 +327,7 @@ static void test_queues_that_send(void **state)
 	struct err err;
 
 	(void)state;
-	if (geteuid() != 0)
-		skip();
-	xsk_lab_open(4, 4, PACKET_MAX);
+	open_lab(4, 4);
 	pass_flows();
 	assert_true(xsk_see(xsk_lab.dp, 3, &seen));
 	assert_int_equal(xsk_lab_figures().sent, FLOWS);
@@ -376,9 +377,7 @@ static void test_links(void **state)
 	struct err err;
 
 	(void)state;
-	if (geteuid() != 0)
-		skip();
-	xsk_lab_open(1, 1, PACKET_MAX);
+	open_lab(1, 1);
 	pass_one();
 	xsk_lab_shell("ip link set v0 down && ip link set v0 up");
 	xsk_lab_wait_up("v0", "v1");
@@ -406,9 +405,7 @@ static void test_two_interfaces(void **state)
 	struct err err;
 
 	(void)state;
-	if (geteuid() != 0)
-		skip();
-	xsk_lab_open(1, 2, PACKET_MAX);
+	open_lab(1, 2);
 	assert_int_equal(dp_attach(xsk_lab.dp, "v2", LINK_XDP_NATIVE, &err), 0);
 	assert_int_equal(xsk_look(xsk_lab.dp, &err), 0);
 	assert_int_equal(xsk_count(xsk_lab.dp), 2);
@@ -430,9 +427,7 @@ static void test_same_number(void **state)
 	struct err err;
 
 	(void)state;
-	if (geteuid() != 0)
-		skip();
-	xsk_lab_open(1, 1, PACKET_MAX);
+	open_lab(1, 1);
 	pass_one();
 	/* It is somewhere else for a moment: the program stays at it. */
 	xsk_lab.number = if_nametoindex("v0");
@@ -466,9 +461,7 @@ static void test_busy_queue(void **state)
 	struct err err;
 
 	(void)state;
-	if (geteuid() != 0)
-		skip();
-	xsk_lab_open(1, 1, PACKET_MAX);
+	open_lab(1, 1);
 	xsk_close(xsk_lab.dp);
 	while (xsk_port_open("v0", 0, &other, &err) == -EBUSY && time_now_ms() < end_ms)
 		sched_yield();
@@ -508,9 +501,7 @@ static void test_behind(void **state)
 	int fd;
 
 	(void)state;
-	if (geteuid() != 0)
-		skip();
-	xsk_lab_open(1, 1, PACKET_MAX);
+	open_lab(1, 1);
 	xsk_close(xsk_lab.dp);
 	while (xsk_port_open("v0", 0, &port, &err) == -EBUSY && time_now_ms() < end_ms)
 		sched_yield();
@@ -547,9 +538,7 @@ static void test_stuck(void **state)
 	int fd;
 
 	(void)state;
-	if (geteuid() != 0)
-		skip();
-	xsk_lab_open(1, 1, PACKET_MAX);
+	open_lab(1, 1);
 	xsk_close(xsk_lab.dp);
 	while (xsk_port_open("v0", 0, &stuck, &err) == -EBUSY && time_now_ms() < end_ms)
 		sched_yield();
