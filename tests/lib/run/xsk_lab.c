@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/time.h"
 #include "pkt/ctx.h"
 #include "tests/lib/world/world.h"
 
@@ -195,4 +196,18 @@ struct xsk_figures xsk_lab_figures(void)
 		sum.other += seen.figures.other;
 	}
 	return sum;
+}
+
+void xsk_lab_wait_for_count(const char *name, uint32_t verdict, uint64_t verdicts,
+			    uint64_t received)
+{
+	uint64_t end_ms = time_now_ms() + XSK_LAB_WAIT_MS;
+
+	while (dp_verdict_count(xsk_lab.dp, verdict).packets < verdicts ||
+	       xsk_lab_figures().received < received) {
+		if (time_now_ms() > end_ms)
+			fail_msg("%s: it is not counted", name);
+		sched_yield();
+	}
+	assert_int_equal(dp_verdict_count(xsk_lab.dp, verdict).packets, verdicts);
 }

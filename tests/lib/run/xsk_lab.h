@@ -36,3 +36,9 @@ void xsk_lab_wait_up(const char *one, const char *other);
 size_t xsk_lab_receive(int fd, uint8_t *bytes, size_t room);
 /* Of all workers. */
 struct xsk_figures xsk_lab_figures(void);
+/*
+ * What leaves nowhere is seen by its counters: waits until that verdict has so many packets, and no
+ * more, and workers have received so many frames. `name` is for the message.
+ */
+void xsk_lab_wait_for_count(const char *name, uint32_t verdict, uint64_t verdicts,
+			    uint64_t received);
