@@ -53,7 +53,7 @@ sent=$(worker sent)
 must "it is counted as forwarded" test "$(packets)" -ge "$sent"
 metric() { in_ns lb1 curl -sf http://127.0.0.1:9700/metrics | grep -q "^$1"; }
 must "metrics have what it got" metric \
-	'weir_worker_received_total{interface="eth0",queue="0"} [1-9]'
+	'weir_worker_received_packets_total{interface="eth0",queue="0"} [1-9]'
 must "and that none is missing" metric 'weir_workers_missing 0'
 must "nothing is refused" test "$(worker refused)" = 0
 

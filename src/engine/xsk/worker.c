@@ -57,6 +57,12 @@ struct xsk_worker {
 	struct xsk_figures figures;
 };
 
+/* The worker's own count, which others read. */
+static void bump(uint64_t *count, uint64_t more)
+{
+	__atomic_store_n(count, *count + more, __ATOMIC_RELAXED);
+}
+
 /* --- frames --- */
 
 static void put(struct xsk_worker *worker, const struct pkt_ctx *ctx)
@@ -68,7 +74,7 @@ static void put(struct xsk_worker *worker, const struct pkt_ctx *ctx)
 	/* Never so: there is room for every chunk. */
 	if (!xsk_ring_prod__reserve(&port->tx, 1, &at)) {
 		xsk_port_free(port, (uint64_t)(ctx->head - port->memory));
-		worker->figures.refused++;
+		bump(&worker->figures.refused, 1);
 		return;
 	}
 	desc = xsk_ring_prod__tx_desc(&port->tx, at);
@@ -76,7 +82,7 @@ static void put(struct xsk_worker *worker, const struct pkt_ctx *ctx)
 	desc->len = (uint32_t)(ctx->data_end - ctx->data);
 	desc->options = 0;
 	port->unfinished++;
-	worker->figures.sent++;
+	bump(&worker->figures.sent, 1);
 }
 
 static void put_other(struct xsk_worker *worker, const struct pkt_ctx *ctx, uint32_t ifindex)
@@ -105,11 +111,11 @@ static void send_others(struct xsk_worker *worker)
 				    others->count - done, MSG_DONTWAIT);
 
 		if (sent > 0) {
-			worker->figures.redirected += (unsigned int)sent;
+			bump(&worker->figures.redirected, (unsigned int)sent);
 			done += (unsigned int)sent;
 			continue;
 		}
-		worker->figures.refused++;
+		bump(&worker->figures.refused, 1);
 		done++;
 	}
 	for (unsigned int i = 0; i < others->count; i++)
@@ -137,8 +143,12 @@ static void run_frame(struct xsk_worker *worker, const struct xdp_desc *desc, ui
 	switch (actions[verdict]) {
 	case XDP_TX: put(worker, &ctx); return;
 	case XDP_REDIRECT: put_other(worker, &ctx, ifindex); return;
-	case XDP_PASS: worker->figures.late++; break;
-	default: break;
+	case XDP_PASS: bump(&worker->figures.late, 1); break;
+	default:
+		/* It was given away before the path got shorter: nobody here cuts it. */
+		if (verdict == VERDICT_TOO_BIG_SPLIT)
+			bump(&worker->figures.late, 1);
+		break;
 	}
 	xsk_port_free(port, desc->addr);
 }
@@ -180,7 +190,9 @@ static uint32_t run_batch(struct xsk_worker *worker)
 		return 0;
 	}
 	now_ns = coarse_ns();
-	__atomic_store_n(&worker->turn, worker->turn + 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&worker->turn, worker->turn + 1, __ATOMIC_RELAXED);
+	/* Whoever waits for readers sees it before any of them has read. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (uint32_t i = 0; i < count; i++)
 		run_frame(worker, xsk_ring_cons__rx_desc(&port->rx, at + i), now_ns);
 	__atomic_store_n(&worker->turn, worker->turn + 1, __ATOMIC_RELEASE);
@@ -189,7 +201,7 @@ static uint32_t run_batch(struct xsk_worker *worker)
 	if (worker->others.count)
 		send_others(worker);
 	take(worker, count);
-	worker->figures.received += count;
+	bump(&worker->figures.received, count);
 	return count;
 }
 
@@ -351,11 +363,17 @@ bool xsk_worker_is_zero_copy(const struct xsk_worker *worker)
 
 struct xsk_figures xsk_worker_figures(const struct xsk_worker *worker)
 {
-	struct xsk_figures ret = worker->figures;
+	const struct xsk_figures *figures = &worker->figures;
 	struct xsk_port_drops drops = xsk_port_drops(&worker->port);
-
-	ret.ring_full = drops.ring_full;
-	ret.other = drops.other;
+	struct xsk_figures ret = {
+		.received = __atomic_load_n(&figures->received, __ATOMIC_RELAXED),
+		.sent = __atomic_load_n(&figures->sent, __ATOMIC_RELAXED),
+		.redirected = __atomic_load_n(&figures->redirected, __ATOMIC_RELAXED),
+		.refused = __atomic_load_n(&figures->refused, __ATOMIC_RELAXED),
+		.late = __atomic_load_n(&figures->late, __ATOMIC_RELAXED),
+		.ring_full = drops.ring_full,
+		.other = drops.other,
+	};
 	return ret;
 }
 

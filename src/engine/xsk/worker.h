@@ -37,7 +37,7 @@ struct xsk_figures {
 	uint64_t sent;       /* given to the interface where they came in */
 	uint64_t redirected; /* given to another interface */
 	uint64_t refused;    /* that no interface took */
-	uint64_t late;       /* that the host should get, by a table that has just changed */
+	uint64_t late;       /* that the host should get, or have cut, by a table just changed */
 	uint64_t ring_full;  /* that came while the worker was behind */
 	uint64_t other;      /* that the kernel could not give to the socket, or not send from it */
 };

@@ -152,11 +152,8 @@ static int start(struct dp *dp, struct place *place, struct err *err)
 
 static void set_link(struct xsk *xsk, uint32_t at, struct abi_steer_link link)
 {
-	uint64_t word;
-
-	_Static_assert(sizeof(word) == sizeof(link), "a link is one store");
-	memcpy(&word, &link, sizeof(word));
-	__atomic_store_n((uint64_t *)&xsk->steering->links[at], word, __ATOMIC_RELEASE);
+	_Static_assert(sizeof(link) == sizeof(uint64_t), "a link is one store");
+	__atomic_store(&xsk->steering->links[at], &link, __ATOMIC_RELEASE);
 }
 
 /* An interface that is new gets its places; which they are, it keeps. */

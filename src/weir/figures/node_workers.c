@@ -76,13 +76,13 @@ static void sample_missing(struct scrape *scrape, size_t at)
 }
 
 static const struct family families[] = {
-	{"weir_worker_received", METRIC_COUNTER,
+	{"weir_worker_received_packets", METRIC_COUNTER,
 	 "frames that a worker of engine af_xdp took from its socket", count_places,
 	 sample_received},
-	{"weir_worker_sent", METRIC_COUNTER,
+	{"weir_worker_sent_packets", METRIC_COUNTER,
 	 "frames that it sent, where they came in (same) or at another interface", count_places,
 	 sample_sent},
-	{"weir_worker_lost", METRIC_COUNTER,
+	{"weir_worker_lost_packets", METRIC_COUNTER,
 	 "frames lost: they came while it was behind (ring_full), no interface took them "
 	 "(refused), the host should have had them by a table that had just changed (late), or the "
 	 "kernel could not handle them (other)",
