@@ -158,6 +158,10 @@ set_up() {
 	for i in lb2 lb3 lb4 b1 b2 b3 b4; do
 		plain_link $i
 	done
+	# What a client of the same machine sends is still in its own TCP's queue, so that the first
+	# XDP program on the way has to copy it. A card's frames are memory of their own: so are
+	# these from the router on, whichever way they go.
+	receives_xdp router client
 	in_ns router ip route add $VIP4 via 192.0.2.11
 	in_ns router ip route add $BARE via 192.0.2.15
 	in_ns router ip route add $STRAIGHT nexthop via 10.0.1.11 nexthop via 10.0.1.12
