@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <getopt.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,13 +23,28 @@ static const char help[] =
 	"set, for the next start. At `weir restart`, and after any other end of the process, the\n"
 	"kernel forwards on as before, and who comes next takes over without losing a packet.\n";
 
+/*
+ * A file is read beside the loop, and takes megabytes for as long. One heap for all threads, which
+ * keeps what is free, has them from the last time: a thread's own would ask the kernel for each
+ * page anew (docs/design/19-reload.md). Threads that are in a hurry do not allocate.
+ */
+static void keep_memory(void)
+{
+#ifdef __GLIBC__
+	mallopt(M_ARENA_MAX, 1);
+	mallopt(M_TRIM_THRESHOLD, 64 * 1024 * 1024);
+#endif
+}
+
 static int load_and_run(const char *file)
 {
-	struct conf *conf = command_load_conf("run", file);
 	int status = EXIT_OK;
+	struct conf *conf;
 	bool again = false;
 	struct err err;
 
+	keep_memory();
+	conf = command_load_conf("run", file);
 	if (!conf)
 		return EXIT_NO;
 	if (app_run(conf, file, &again, &err))
