@@ -20,6 +20,15 @@ static inline uint64_t time_now_ns(void)
 	return (uint64_t)now.tv_sec * TIME_SECOND_NS + (uint64_t)now.tv_nsec;
 }
 
+/* CLOCK_MONOTONIC_COARSE, which goes on with the kernel's ticks: the clock of flow entries. */
+static inline uint64_t time_coarse_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return (uint64_t)now.tv_sec * TIME_SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
 static inline uint64_t time_now_ms(void)
 {
 	return time_now_ns() / TIME_MILLI_NS;

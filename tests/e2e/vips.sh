@@ -63,10 +63,7 @@ next_file 198.51.100.10 '"2001:db8:10::10"' 'tcp/80' "deny: [${many%, }]"
 must "addresses alone, with long lists: requests go on" serving 120
 next_file '198.51.100.8/29' '"2001:db8:10::/64"' 'tcp/80-89' 'deny: []'
 must "prefixes alone again: requests go on" serving 120
-http_stop c1 c2
-grep -v ' ok ' "$DIR/requests" | sed 's/^/# /'
-must "no request failed" test "$(http_count failed)" = 0
-must "no connection was cut" test "$(http_count broken)" = 0
+http_unbroken c1 c2
 
 next_file '198.51.100.0/24' '"2001:db8:10::/64"' any "allow: [\"::/0\"], deny: [$CLIENT4/32]"
 must_not "a client that is denied has no answer" asks "http://$VIP4/" 1

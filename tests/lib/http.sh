@@ -55,6 +55,14 @@ http_owners() {
 # http_count VERDICT: how many requests ended so; `any` is all of them.
 http_count() { awk -v v="$1" 'v == "any" || $4 == v' "$DIR/requests" | grep -c . || :; }
 
+# http_unbroken CLIENT...: they end; no request of theirs failed or was cut.
+http_unbroken() {
+	http_stop "$@"
+	grep -v ' ok ' "$DIR/requests" | sed 's/^/# /'
+	must "no request failed" test "$(http_count failed)" = 0
+	must "no connection was cut" test "$(http_count broken)" = 0
+}
+
 # http_more COUNT: is true when the file has that many lines or more.
 http_more() { [ "$(http_count any)" -ge "$1" ]; }
 

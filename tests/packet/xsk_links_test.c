@@ -33,6 +33,35 @@
 
 enum { PACKET_MAX = WORLD_MTU - 80, FLOWS = 200 };
 
+static void open_lab(uint32_t queues, uint32_t workers)
+{
+	if (geteuid() != 0)
+		skip();
+	xsk_lab_open(queues, workers, PACKET_MAX);
+}
+
+/* A socket of the test's own in the place of the first worker, which ends: it takes nothing. */
+static void take_queue(struct xsk_port *ret)
+{
+	uint64_t end_ms = time_now_ms() + XSK_LAB_WAIT_MS;
+	struct err err;
+
+	xsk_close(xsk_lab.dp);
+	while (xsk_port_open("v0", 0, ret, &err) == -EBUSY && time_now_ms() < end_ms)
+		sched_yield();
+	assert_non_null(ret->socket);
+}
+
+static void give_frames_to(struct xsk_port *port)
+{
+	const uint32_t first = 0;
+	int fd = xsk_port_fd(port);
+
+	assert_int_equal(bpf_map_update_elem(bpf_map__fd(xsk_lab.dp->skel->maps.sockets), &first,
+					     &fd, BPF_ANY),
+			 0);
+}
+
 /* Where there are more queues than workers the kernel forwards what comes at the others. */
 static void test_more_queues(void **state)
 {
@@ -40,9 +69,7 @@ static void test_more_queues(void **state)
 	struct frame frame;
 
 	(void)state;
-	if (geteuid() != 0)
-		skip();
-	xsk_lab_open(4, 2, PACKET_MAX);
+	open_lab(4, 2);
 	for (uint16_t port = 1; port <= FLOWS; port++) {
 		const struct frame_spec spec = {
 			.src = WORLD_CLIENT4, .dst = WORLD_ONE4_VIP4, .sport = port};
@@ -82,9 +109,7 @@ static void test_queues_that_send(void **state)
 	struct err err;
 
 	(void)state;
-	if (geteuid() != 0)
-		skip();
-	xsk_lab_open(4, 4, PACKET_MAX);
+	open_lab(4, 4);
 	pass_flows();
 	assert_true(xsk_see(xsk_lab.dp, 3, &seen));
 	assert_int_equal(xsk_lab_figures().sent, FLOWS);
@@ -134,9 +159,7 @@ static void test_links(void **state)
 	struct err err;
 
 	(void)state;
-	if (geteuid() != 0)
-		skip();
-	xsk_lab_open(1, 1, PACKET_MAX);
+	open_lab(1, 1);
 	pass_one();
 	xsk_lab_shell("ip link set v0 down && ip link set v0 up");
 	xsk_lab_wait_up("v0", "v1");
@@ -164,9 +187,7 @@ static void test_two_interfaces(void **state)
 	struct err err;
 
 	(void)state;
-	if (geteuid() != 0)
-		skip();
-	xsk_lab_open(1, 2, PACKET_MAX);
+	open_lab(1, 2);
 	assert_int_equal(dp_attach(xsk_lab.dp, "v2", LINK_XDP_NATIVE, &err), 0);
 	assert_int_equal(xsk_look(xsk_lab.dp, &err), 0);
 	assert_int_equal(xsk_count(xsk_lab.dp), 2);
@@ -188,9 +209,7 @@ static void test_same_number(void **state)
 	struct err err;
 
 	(void)state;
-	if (geteuid() != 0)
-		skip();
-	xsk_lab_open(1, 1, PACKET_MAX);
+	open_lab(1, 1);
 	pass_one();
 	/* It is somewhere else for a moment: the program stays at it. */
 	xsk_lab.number = if_nametoindex("v0");
@@ -224,13 +243,8 @@ static void test_busy_queue(void **state)
 	struct err err;
 
 	(void)state;
-	if (geteuid() != 0)
-		skip();
-	xsk_lab_open(1, 1, PACKET_MAX);
-	xsk_close(xsk_lab.dp);
-	while (xsk_port_open("v0", 0, &other, &err) == -EBUSY && time_now_ms() < end_ms)
-		sched_yield();
-	assert_non_null(other.socket);
+	open_lab(1, 1);
+	take_queue(&other);
 	assert_int_equal(xsk_open(xsk_lab.dp, 1, &err), 0);
 	assert_int_equal(xsk_look(xsk_lab.dp, &err), 1);
 	assert_non_null(strstr(err.text, "v0, queue 0"));
@@ -259,24 +273,13 @@ static void test_behind(void **state)
 {
 	const struct frame_spec spec = {.src = WORLD_CLIENT4, .dst = WORLD_ONE4_VIP4};
 	uint64_t end_ms = time_now_ms() + 3 * XSK_LAB_WAIT_MS;
-	const uint32_t first = 0;
 	struct xsk_port port;
 	struct frame frame;
-	struct err err;
-	int fd;
 
 	(void)state;
-	if (geteuid() != 0)
-		skip();
-	xsk_lab_open(1, 1, PACKET_MAX);
-	xsk_close(xsk_lab.dp);
-	while (xsk_port_open("v0", 0, &port, &err) == -EBUSY && time_now_ms() < end_ms)
-		sched_yield();
-	assert_non_null(port.socket);
-	fd = xsk_port_fd(&port);
-	assert_int_equal(bpf_map_update_elem(bpf_map__fd(xsk_lab.dp->skel->maps.sockets), &first,
-					     &fd, BPF_ANY),
-			 0);
+	open_lab(1, 1);
+	take_queue(&port);
+	give_frames_to(&port);
 	frame_build(&spec, &frame);
 	for (uint32_t i = 1; i <= XSK_CHUNKS + FLOWS; i++) {
 		__atomic_store_n(&xsk_lab.dp->steering->rings[0].taken, i - 1, __ATOMIC_RELAXED);
@@ -301,22 +304,13 @@ static void test_stuck(void **state)
 	struct xsk_port stuck;
 	struct frame frame;
 	struct err err;
-	uint32_t key = 0;
-	int fd;
 
 	(void)state;
-	if (geteuid() != 0)
-		skip();
-	xsk_lab_open(1, 1, PACKET_MAX);
-	xsk_close(xsk_lab.dp);
-	while (xsk_port_open("v0", 0, &stuck, &err) == -EBUSY && time_now_ms() < end_ms)
-		sched_yield();
+	open_lab(1, 1);
+	take_queue(&stuck);
 	assert_int_equal(xsk_open(xsk_lab.dp, 1, &err), 0);
 	assert_int_equal(xsk_look(xsk_lab.dp, &err), 1);
-	fd = xsk_port_fd(&stuck);
-	assert_int_equal(bpf_map_update_elem(bpf_map__fd(xsk_lab.dp->skel->maps.sockets), &key, &fd,
-					     BPF_ANY),
-			 0);
+	give_frames_to(&stuck);
 	frame_build(&spec, &frame);
 	do {
 		struct pollfd poller = {.fd = xsk_lab.far_fd, .events = POLLIN};

@@ -49,14 +49,6 @@ enum {
 static const struct abi_steer steering = {.packet_max = PACKET_MAX, .frame_max = XSK_FRAME_MAX};
 static struct native *native;
 
-static uint64_t coarse_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return (uint64_t)now.tv_sec * TIME_SECOND_NS + (uint64_t)now.tv_nsec;
-}
-
 static uint32_t action_of(uint32_t verdict)
 {
 	static const uint32_t actions[VERDICT_COUNT] = {
@@ -177,7 +169,8 @@ static void run_native(const struct frame *frame, struct outcome *ret)
 	world_forget_flows(native_tables(native));
 	memcpy(ret->bytes, frame->bytes, frame->length);
 	assert_int_equal(
-		native_run(native, ret->bytes, frame->length, capacity, coarse_ns(), &result), 0);
+		native_run(native, ret->bytes, frame->length, capacity, time_coarse_ns(), &result),
+		0);
 	ret->verdict = result.trace.verdict;
 	ret->length = result.length;
 }
@@ -197,7 +190,7 @@ static void test_in_place(void **state)
 		run_native(&frame, &wanted);
 		put_in_chunk(&frame, &chunk);
 		world_forget_flows(native_tables(native));
-		verdict = native_forward(native, &chunk.ctx, coarse_ns(), &backend);
+		verdict = native_forward(native, &chunk.ctx, time_coarse_ns(), &backend);
 		assert_int_equal(verdict, wanted.verdict);
 		if (verdict == VERDICT_FORWARDED || verdict == VERDICT_REDIRECTED)
 			assert_int_equal(backend, packet_rows[i].backend);

@@ -153,15 +153,6 @@ static void run_frame(struct xsk_worker *worker, const struct xdp_desc *desc, ui
 	xsk_port_free(port, desc->addr);
 }
 
-/* As the kernel's program has it, whose entries these are too. */
-static uint64_t coarse_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return (uint64_t)now.tv_sec * TIME_SECOND_NS + (uint64_t)now.tv_nsec;
-}
-
 /* What was given, and is not there, will not come: it was lost on the way. */
 static void take_all(struct xsk_worker *worker)
 {
@@ -189,7 +180,7 @@ static uint32_t run_batch(struct xsk_worker *worker)
 		take_all(worker);
 		return 0;
 	}
-	now_ns = coarse_ns();
+	now_ns = time_coarse_ns();
 	__atomic_store_n(&worker->turn, worker->turn + 1, __ATOMIC_RELAXED);
 	/* Whoever waits for readers sees it before any of them has read. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
